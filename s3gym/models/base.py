@@ -1,0 +1,114 @@
+"""What a model back end is: an awaitable from a request to a completion, or a typed error.
+
+A back end classifies its failures and never retries by itself: ``protocol.asking`` does, once, for all.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from s3gym.records import CallFacts
+from s3gym.transcript import Message
+
+ERROR_KINDS = (
+    "authentication",
+    "bad_request",
+    "content_filter",
+    "context_window",
+    "connection",
+    "empty_reply",
+    "malformed_reply",
+    "not_found",
+    "rate_limit",
+    "server",
+    "timeout",
+    "truncated",
+)
+"""Why a call failed, in words that tables and messages share."""
+
+TRANSIENT = frozenset({"connection", "malformed_reply", "rate_limit", "server", "timeout"})
+"""Kinds worth asking again; the others would fail the same way."""
+
+
+class ModelError(Exception):
+    """A failed call: never an answer, never played."""
+
+    def __init__(self, kind: str, message: str, retry_after_seconds: float | None = None) -> None:
+        assert kind in ERROR_KINDS, kind
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+        self.message = message
+        self.retry_after_seconds = retry_after_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoding:
+    """How answers are drawn; part of every key that rests on a call."""
+
+    temperature: float | None = None
+    """None leaves the provider's default."""
+    max_output_tokens: int = 14_000
+    timeout_seconds: float = 600.0
+    """Wall clock of one call; not part of any key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a scripted player may look at beside its prompt: the game's public side, never a state."""
+
+    players: Any
+    """The game's ``players``."""
+    reader: Any
+    """The game's ``reader``."""
+    reward_range: tuple[float, float]
+    success_score: float
+    view: Any = None
+    """The public view of the current step; None outside a step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One call."""
+
+    messages: tuple[Message, ...]
+    purpose: str
+    """``act`` (a step), ``judge`` (retrospective judgment) or ``remember`` (memory text)."""
+    seed: int
+    """Decoding seed; unique to (cell, phase, checkpoint, episode, step)."""
+    decoding: Decoding
+    scene: Scene
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """What came back."""
+
+    text: str
+    """The reply, thinking removed; raw otherwise."""
+    reasoning: str | None = None
+    facts: CallFacts = CallFacts()
+    is_replayed: bool = False
+    """True when it was served from the journal and nothing was asked or paid."""
+
+
+class Model(Protocol):
+    """A back end serving one model."""
+
+    model_id: str
+    """As the user wrote it; stored in every table."""
+    revision: str | None
+    is_free: bool
+    """True for scripted players: instant, deterministic, and not worth a journal entry."""
+
+    def identity(self) -> dict[str, Any]:
+        """Everything of the model that can change an answer, JSON-able; part of every key. Never a credential."""
+
+    async def complete(self, request: Request) -> Completion:
+        """Answers, or raises ModelError."""
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of ``text``: the model's own where a tokenizer is at hand, else ``estimate_tokens``."""
+
+
+def estimate_tokens(text: str) -> int:
+    """The stated estimate where no tokenizer is at hand: one token for every four characters, rounded up."""
+    return -(-len(text) // 4)

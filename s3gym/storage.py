@@ -1,0 +1,229 @@
+"""The data folder: one Arrow schema a table, atomic writes, and the manifests that say what is done.
+
+The only writer of Parquet. A *part* is a run of episodes of one stage; its rows are written first, its
+manifest last, each under a temporary name and then renamed, so that the manifest decides: rows without one are
+not there for any reader. Nothing here knows games, models or SQL.
+
+    tables/<table>/<game>/<part>.parquet      rows of a stage
+    tables/<table>/<run_id>.parquet           runs, cells, cell_stages; the runs file is written last
+    manifests/<part>.json                     key, counts, tokens, cost, times, versions, status
+"""
+
+import errno
+import fcntl
+import json
+import os
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from s3gym.records import TABLES, Cell, CellStage, Run
+
+SCHEMA_VERSION = 1
+"""Version of the folder's layout and of every table's columns."""
+
+REQUEST_TABLES = ("runs", "cells", "cell_stages")
+_ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+_ARROW[datetime] = pa.timestamp("us", tz="UTC")
+
+
+class StorageError(Exception):
+    """The data folder cannot be used as asked; the message says which path and what to do."""
+
+
+def schema(table: str) -> pa.Schema:
+    """Arrow schema of ``table``, from the annotations of its record class."""
+    hints = typing.get_type_hints(TABLES[table])
+    return pa.schema([_field(f.name, hints[f.name]) for f in fields(TABLES[table])])
+
+
+def _field(name: str, hint: Any) -> pa.Field:
+    if typing.get_origin(hint) is list:
+        return pa.field(name, pa.list_(_ARROW[typing.get_args(hint)[0]]), nullable=False)
+    if isinstance(hint, types.UnionType):
+        return pa.field(name, _ARROW[typing.get_args(hint)[0]], nullable=True)
+    return pa.field(name, _ARROW[hint], nullable=False)
+
+
+def to_arrow(table: str, rows: Sequence[Any]) -> pa.Table:
+    """Rows as an Arrow table; a value of the wrong type, a null in a required column or a NaN is refused by name."""
+    columns = []
+    for field in schema(table):
+        values = [getattr(row, field.name) for row in rows]
+        try:
+            array = pa.array(values, field.type)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            raise StorageError(f"table {table}, column {field.name}: {error}") from None
+        if array.null_count and not field.nullable:
+            raise StorageError(f"table {table}, column {field.name}: null in a column that must have a value")
+        if pa.types.is_floating(field.type) and any(v is not None and v != v for v in values):
+            raise StorageError(f"table {table}, column {field.name}: NaN; write null for a missing value")
+        columns.append(array)
+    return pa.Table.from_arrays(columns, schema=schema(table))
+
+
+def open_folder(data: Path) -> None:
+    """Makes the folder if it is missing and checks that its schema version is ours.
+
+    Raises:
+        StorageError: it is of another version, cannot be made or cannot be written to.
+    """
+    marker = data / "s3gym.json"
+    if marker.exists():
+        check_version(data)
+        if not os.access(data, os.W_OK):
+            raise StorageError(f"data folder {data} is read-only; choose another with --data")
+        return
+    if data.exists() and any(data.iterdir()):
+        raise StorageError(f"{data} is not empty and not an s3gym data folder; choose another with --data")
+    with _explained(data):
+        data.mkdir(parents=True, exist_ok=True)
+        write_text(marker, json.dumps({"schema_version": SCHEMA_VERSION}))
+
+
+def check_version(data: Path) -> None:
+    """Raises StorageError unless ``data`` is a data folder of this schema version."""
+    marker = data / "s3gym.json"
+    if not marker.exists():
+        raise StorageError(f"no s3gym data in {data}; run `s3gym run` first or name the folder with --data")
+    try:
+        found = json.loads(marker.read_text())["schema_version"]
+    except (ValueError, KeyError, TypeError):
+        raise StorageError(f"{marker} is not readable as JSON with a schema_version; restore it from a copy") from None
+    if found != SCHEMA_VERSION:
+        raise StorageError(
+            f"data folder {data} has schema version {found}, this s3gym reads {SCHEMA_VERSION}; "
+            "use the s3gym that wrote it, or another folder with --data"
+        )
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a small file atomically."""
+    with _explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        temporary.write_text(text)
+        os.replace(temporary, path)
+
+
+def write_rows(path: Path, table: str, rows: Sequence[Any]) -> None:
+    """Writes one Parquet file atomically: a killed write leaves nothing under ``path``."""
+    content = to_arrow(table, rows)
+    with _explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            pq.write_table(content, temporary, compression="zstd")
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def write_part(data: Path, part: str, game: str, tables: Mapping[str, Sequence[Any]], manifest: dict[str, Any]) -> None:
+    """Writes the rows of one part, then its manifest. An earlier manifest is taken away first."""
+    path = manifest_path(data, part)
+    with _explained(path):
+        path.unlink(missing_ok=True)
+    for table, rows in tables.items():
+        write_rows(data / "tables" / table / game / f"{part}.parquet", table, rows)
+    listed = {table: len(rows) for table, rows in tables.items()}
+    write_text(path, json.dumps({**manifest, "part": part, "game": game, "rows": listed}, indent=1, sort_keys=True))
+
+
+def manifest_path(data: Path, part: str) -> Path:
+    """Where the manifest of a part is."""
+    return data / "manifests" / f"{part}.json"
+
+
+def read_manifest(data: Path, part: str) -> dict[str, Any] | None:
+    """The manifest of a part, or None when the part is not done: no manifest, or one whose files are gone."""
+    try:
+        manifest: dict[str, Any] = json.loads(manifest_path(data, part).read_text())
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        raise StorageError(
+            f"{manifest_path(data, part)} is damaged; delete it and run again, the stage is then made anew"
+        ) from None
+    files = (data / "tables" / table / manifest["game"] / f"{part}.parquet" for table in manifest["rows"])
+    return manifest if all(file.exists() for file in files) else None
+
+
+def parts_of(data: Path, stem: str) -> list[str]:
+    """Names of the parts whose name starts with ``stem``, sorted."""
+    folder = data / "manifests"
+    return sorted(path.stem for path in folder.glob(f"{stem}*.json")) if folder.exists() else []
+
+
+def read_part(data: Path, table: str, game: str, part: str) -> list[dict[str, Any]]:
+    """Rows of one part as dictionaries."""
+    path = data / "tables" / table / game / f"{part}.parquet"
+    try:
+        return typing.cast(list[dict[str, Any]], pq.read_table(path, schema=schema(table)).to_pylist())
+    except (pa.ArrowInvalid, OSError) as error:
+        raise StorageError(f"{path} cannot be read ({error}); delete it and run again") from None
+
+
+def write_request(data: Path, run: Run, cells: Sequence[Cell], links: Sequence[CellStage]) -> None:
+    """Records what a run asked for; the ``runs`` file comes last and makes the others visible."""
+    for table, rows in (("cells", cells), ("cell_stages", links), ("runs", [run])):
+        write_rows(data / "tables" / table / f"{run.run_id}.parquet", table, rows)
+
+
+def visible_files(data: Path, table: str) -> list[Path]:
+    """Files of ``table`` that count: those of parts with a manifest, or of requests with a ``runs`` file. Sorted."""
+    folder = data / "tables" / table
+    if table in REQUEST_TABLES:
+        done = {path.name for path in (data / "tables" / "runs").glob("[!.]*.parquet")}
+        return sorted(path for path in folder.glob("[!.]*.parquet") if path.name in done)
+    done = {path.stem for path in (data / "manifests").glob("[!.]*.json")}
+    return sorted(path for path in folder.glob("*/[!.]*.parquet") if path.stem in done)
+
+
+@contextmanager
+def exclusive(data: Path) -> Iterator[None]:
+    """Holds the folder for one writing process; the lock dies with its owner, so none is ever stale.
+
+    Raises:
+        StorageError: another process holds it; the message names its process id.
+    """
+    path = data / "run.lock"
+    with _explained(path), open(path, "a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            owner = lock.read().strip() or "unknown"
+            raise StorageError(
+                f"another run (process {owner}) is writing to {data}; wait for it, or use another folder with --data"
+            ) from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turns what the operating system says into a sentence that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, BlockingIOError):
+            raise
+        remedy = {
+            errno.ENOSPC: "free some disk space and run again; nothing written before is lost",
+            errno.EDQUOT: "your disk quota is used up; free some space and run again; nothing written before is lost",
+            errno.EROFS: "the folder is read-only; choose another with --data",
+            errno.EACCES: "you may not write there; choose another folder with --data",
+            errno.ENOTDIR: "a file stands where a folder is needed; choose another folder with --data",
+        }.get(error.errno or 0, "check the path and run again")
+        raise StorageError(f"cannot write {path}: {error.strerror or error}; {remedy}") from error
