@@ -6,6 +6,7 @@ its prompt, reads them (``models.scripted``). Wording that no program reads is n
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 Message = dict[str, str]
@@ -13,6 +14,7 @@ Message = dict[str, str]
 
 ENV = "Env: "
 AGENT = "LLM: "
+FEEDBACK = "Feedback: "
 EPISODE_END = "(end of episode)"
 EXPERIENCE_OPEN = "=== Experience from earlier episodes ==="
 EXPERIENCE_CLOSE = "=== End of earlier experience ==="
@@ -25,6 +27,33 @@ _BLOCK = re.compile(rf"^({re.escape(ENV)}|{re.escape(AGENT)})", re.MULTILINE)
 _ANSWER = re.compile(r"^Answer: (?P<action>.*), Score: (?P<score>\S+)$")
 
 
+@dataclass(frozen=True, slots=True)
+class PastStep:
+    """One finished step as it is shown later."""
+
+    env: str
+    """Feedback of the step before, if any, and the state the agent saw."""
+    answer: str
+    """The answer line, made by ``answer_line``; thinking and prose are not carried on."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastEpisode:
+    """One finished episode as it is shown later."""
+
+    episode_id: str
+    steps: tuple[PastStep, ...]
+    final_env: str
+    """Feedback of the last step and the state after it."""
+
+    def segments(self) -> list[str]:
+        """The transcript in pieces of one step each; the last carries the end of the episode."""
+        pieces = [f"{ENV}{step.env}\n{AGENT}{step.answer}\n" for step in self.steps]
+        if pieces:
+            pieces[-1] += f"{ENV}{self.final_env}\n{EPISODE_END}\n"
+        return pieces
+
+
 class Turn(NamedTuple):
     """One transition as an agent can read it: (O, a, s, O')."""
 
@@ -33,6 +62,16 @@ class Turn(NamedTuple):
     self_score: float | None
     after: str
     """Feedback, if any, and the next state."""
+
+
+def env_text(feedback: str | None, observation: str) -> str:
+    """What the environment says: the feedback of the last step, if any, above the state."""
+    return f"{FEEDBACK}{feedback}\n{observation}" if feedback else observation
+
+
+def experience_block(content: str) -> str:
+    """Experience from earlier episodes, between its marks."""
+    return f"{EXPERIENCE_OPEN}\n{content.rstrip()}\n{EXPERIENCE_CLOSE}"
 
 
 def answer_line(action: str | None, self_score: float | None) -> str:
@@ -60,7 +99,7 @@ def blocks(text: str) -> Iterator[tuple[str, str]]:
 def turns(marked: Sequence[tuple[str, str]]) -> Iterator[Turn]:
     """The transitions of a sequence of blocks; an agent block without a state on both sides is skipped."""
     for before, answer, after in zip(marked, marked[1:], marked[2:], strict=False):
-        if (before[0], answer[0], after[0]) == (ENV, AGENT, ENV) and EPISODE_END not in before[1]:
+        if (before[0], answer[0], after[0]) == (ENV, AGENT, ENV):
             read = read_answer_line(answer[1])
             if read is not None:
                 yield Turn(before[1], read[0], read[1], after[1])

@@ -188,6 +188,11 @@ class Game(ABC, Generic[ConfigT, StateT, ViewT]):
         """Hash of game, VERSION and configuration."""
         return digest(f"{self.id} {self.VERSION} {config.to_json()}")
 
+    def read_config(self, text: str) -> ConfigT:
+        """The configuration of a stored JSON text; inverse of ``Config.to_json``."""
+        values = {key: tuple(v) if isinstance(v, list) else v for key, v in json.loads(text).items()}
+        return type(self.exploration)(**values)
+
     def take(self, state: StateT, text: str | None) -> Taken:
         """One answer of the agent; ``text`` is the action part, None when no answer could be read."""
         if text is None:

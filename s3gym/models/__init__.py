@@ -1,0 +1,18 @@
+"""Model back ends. ``load_model`` turns the string a user writes into the one that serves it."""
+
+from s3gym.models.base import Model
+
+
+def load_model(model_id: str, base_url: str | None = None) -> Model:
+    """The back end of ``player:<name>`` (scripted) or of any name litellm knows (hosted).
+
+    Raises:
+        ValueError: the name is not one any back end knows.
+    """
+    if model_id.startswith("player:"):
+        from s3gym.models import scripted
+
+        return scripted.load(model_id)
+    from s3gym.models import api
+
+    return api.load(model_id, {"base_url": base_url} if base_url else {})

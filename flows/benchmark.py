@@ -1,0 +1,145 @@
+"""The benchmark, read top to bottom: a cell walks explore -> self_judge -> build_experience -> evaluate.
+
+Evaluation at a checkpoint runs beside the next exploration; cells run side by side; one that fails harms no other.
+A run is planned from the manifests first: what is complete becomes no task, and a run with nothing to do starts
+no server.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from flows.build_experience import build_experience
+from flows.evaluate import evaluate
+from flows.explore import explore
+from flows.runtime import Runtime
+from flows.self_judge import self_judge
+from s3gym import storage
+from s3gym.config import RunConfig
+from s3gym.journal import Journal
+from s3gym.plan import CellPlan, RunPlan, Stage, make_plan, missing
+
+BODIES = {body.__name__: body for body in (explore, self_judge, build_experience, evaluate)}
+PARALLEL_CELLS = 8
+"""Cells walked at once; more only crowds the server, calls have their own ceiling."""
+
+
+@dataclass(frozen=True)
+class Todo:
+    """What of a cell is still to be done, in the order of its chain."""
+
+    cell: CellPlan
+    stages: tuple[Stage, ...]
+
+    @property
+    def episode_count(self) -> int:
+        """Episodes its stages will play."""
+        return sum(stage.last - stage.first for stage in self.stages if stage.kind in ("explore", "evaluate"))
+
+
+@dataclass
+class Outcome:
+    """How a run went."""
+
+    plan: RunPlan
+    task_count: int = 0
+    failures: list[str] = field(default_factory=list)
+    """One sentence each."""
+    events: dict[str, int] = field(default_factory=dict)
+
+
+def todo(plan: RunPlan, data: Path) -> list[Todo]:
+    """The cells with something missing. A stage that cells share is done by the first of them."""
+    claimed: set[str] = set()
+    work = []
+    for cell in plan.cells:
+        stages = [stage for stage in cell.stages if stage.key not in claimed and missing(data, stage)]
+        claimed.update(stage.key for stage in stages)
+        if stages:
+            work.append(Todo(cell, tuple(stages)))
+    return work
+
+
+def measure(config: RunConfig, data: Path, on_event: Callable[[str, int], None], on_start: Callable[[list[Todo]], None]) -> Outcome:
+    """Runs what ``config`` asks for and ``data`` does not hold yet.
+
+    Args:
+        config: the request.
+        data: the data folder; made if missing.
+        on_event: called with a kind (``episode``, ``cell``) and a number as work is done.
+        on_start: called with the work before it begins, only when there is some.
+
+    Raises:
+        ConfigError, UnknownName, SplitError, StorageError: the request is wrong; nothing was run.
+    """
+    plan = make_plan(config)
+    storage.open_folder(data)
+    with storage.exclusive(data):
+        storage.write_request(data, plan.run, [cell.record for cell in plan.cells], plan.links())
+        work = todo(plan, data)
+        outcome = Outcome(plan)
+        if work:
+            on_start(work)
+            from flows.server import orchestration_server
+
+            with orchestration_server(data), Journal(data / "journal.sqlite") as journal:
+                asyncio.run(_orchestrated(work, outcome, data, journal, config.parallel, on_event))
+        return outcome
+
+
+async def _orchestrated(
+    work: list[Todo],
+    outcome: Outcome,
+    data: Path,
+    journal: Journal,
+    parallel: int,
+    on_event: Callable[[str, int], None],
+) -> None:
+    from prefect import flow
+
+    from flows.caching import Work, cached_task
+
+    runtime = Runtime(data, journal, parallel, on_event)
+    tasks = {kind: cached_task(body, data) for kind, body in BODIES.items()}
+    doors = asyncio.Semaphore(PARALLEL_CELLS)
+
+    async def do(stages: list[Stage]) -> bool:
+        """One task; False and a noted failure when it did not end well."""
+        piece = Work(stages, runtime)
+        outcome.task_count += 1
+        try:
+            await tasks[stages[0].kind](piece.label, piece)
+        except Exception as error:  # noqa: BLE001 - whatever breaks one cell must not break the others
+            outcome.failures.append(str(error) or f"{piece.label}: {type(error).__name__}")
+            return False
+        left = [stage for stage in stages if missing(data, stage)]
+        outcome.failures += [f"{stage.label}: calls failed; the episodes are marked invalid" for stage in left]
+        return not left
+
+    async def walk(todo: Todo) -> None:
+        async with doors:
+            beside: list[asyncio.Task[bool]] = []
+            if all(stage.kind == "evaluate" for stage in todo.stages):
+                await do(list(todo.stages))
+            else:
+                for stage in todo.stages:
+                    if stage.kind == "evaluate":
+                        beside.append(asyncio.create_task(do([stage])))
+                    elif stage.kind != "self_judge" and not await do([stage]):
+                        break
+                judged = [s for s in todo.stages if s.kind == "self_judge" and not missing(data, s.explored[0])]
+                if judged:
+                    beside.append(asyncio.create_task(do(judged)))
+                await asyncio.gather(*beside)
+            runtime.on_event("cell", 1)
+
+    @flow(name="benchmark", flow_run_name=f"benchmark {outcome.plan.run.run_id}")
+    async def benchmark() -> None:
+        await asyncio.gather(*(walk(cell) for cell in work))
+
+    await benchmark()
+
+
+__all__ = ["BODIES", "Outcome", "Todo", "measure", "todo"]

@@ -1,0 +1,72 @@
+"""Stage: what the episodes so far become for the next reader. Table ``experiences``."""
+
+from dataclasses import asdict
+from typing import Any
+
+from flows.runtime import Clock, Runtime, StageFailed, explored_so_far, workshop
+from s3gym import storage
+from s3gym.models.base import ModelError
+from s3gym.pathways.base import Built
+from s3gym.plan import Stage
+from s3gym.protocol.asking import Asker
+from s3gym.records import CallFacts, Experience
+from s3gym.transcript import PastEpisode
+
+
+async def build_experience(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
+    """Builds the experience of a checkpoint; the manifest of what was written.
+
+    Raises:
+        StageFailed: the memory call failed.
+    """
+    clock = Clock(runtime, stage)
+    past = explored_so_far(runtime, stage)
+    built, row = await build(stage, clock.asker, past, _last_memory(stage, runtime))
+    manifest = clock.write(stage.first, stage.last, {"experiences": [row]}, built is not None)
+    if built is None:
+        raise StageFailed(f"{stage.label}: the memory call failed ({row.error_message})")
+    return [manifest]
+
+
+async def build(
+    stage: Stage, asker: Asker, past: list[PastEpisode], previous: str | None
+) -> tuple[Built | None, Experience]:
+    """The experience of ``past`` and its row; None and a row with the error when the call failed."""
+    subject = stage.subject
+    try:
+        built: Built | None = await subject.pathway.build(past, workshop(stage, asker, len(past), previous))
+        facts = built.facts if built else CallFacts()
+    except ModelError as error:
+        built, facts = None, CallFacts(error_kind=error.kind, error_message=error.message)
+    row = Experience(
+        stage_key=stage.key,
+        game=subject.game.id,
+        pathway=subject.pathway_id,
+        checkpoint=len(past),
+        kind=built.kind if built else subject.pathway_id,
+        text=built.stored_text if built else None,
+        content_hash=built.content_hash if built else "",
+        token_count=built.token_count if built else 0,
+        source_episode_ids=[episode.episode_id for episode in past],
+        steps_kept=built.steps_kept if built else 0,
+        steps_dropped=built.steps_dropped if built else 0,
+        tokens_dropped=built.tokens_dropped if built else 0,
+        **asdict(facts),
+    )
+    return built, row
+
+
+def _last_memory(stage: Stage, runtime: Runtime) -> str | None:
+    """The memory after all but the last episode, which exploration built on its way."""
+    source = stage.explored[-1]
+    rows = storage.read_part(
+        runtime.data, "experiences", stage.subject.game.id, source.part(source.first, source.last)
+    )
+    if not rows and stage.experience is not None:
+        rows = storage.read_part(
+            runtime.data,
+            "experiences",
+            stage.subject.game.id,
+            stage.experience.part(stage.experience.first, stage.experience.last),
+        )
+    return rows[-1]["text"] if rows else None

@@ -1,0 +1,46 @@
+"""Stage: held-out strict episodes with the experience of a checkpoint, independent of each other.
+
+Tables ``episodes`` and ``steps``. A failed call makes its episode invalid, never a score; the others count on.
+"""
+
+import asyncio
+from typing import Any
+
+from flows.runtime import Clock, Runtime, carried, explored_so_far
+from s3gym.games.base import EVALUATION
+from s3gym.plan import Stage, missing
+from s3gym.protocol.rollout import Part, play
+from s3gym.protocol.splits import hashed
+from s3gym.records import Episode, Step
+
+
+async def evaluate(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
+    """Plays what the stage still lacks, one part a gap; the manifests of what was written."""
+    clock, subject = Clock(runtime, stage), stage.subject
+    content, dropped = await carried(runtime, stage, clock.asker, explored_so_far(runtime, stage))
+    seeds = subject.splits.evaluation(subject.game, subject.evaluation, stage.checkpoint, stage.last)
+    scope = subject.scope if stage.checkpoint else subject.start_scope
+
+    async def one(index: int) -> tuple[Episode, list[Step]]:
+        part = Part(
+            stage_key=stage.key,
+            phase=EVALUATION,
+            checkpoint=stage.checkpoint,
+            episode_index=index,
+            seed=seeds[index],
+            experience=content,
+            history_tokens_dropped=dropped,
+            decoding=subject.decoding,
+            decoding_seed=lambda step: hashed(subject.run.seed, scope, EVALUATION, stage.checkpoint, index, step),
+        )
+        played = await play(subject.game, subject.evaluation, clock.asker, part)
+        runtime.on_event("episode", 1)
+        return played
+
+    manifests = []
+    for first, last in missing(runtime.data, stage):
+        played = await asyncio.gather(*(one(index) for index in range(first, last)))
+        tables = {"episodes": [episode for episode, _ in played], "steps": [step for _, own in played for step in own]}
+        is_complete = all(episode.status == "valid" for episode, _ in played)
+        manifests.append(clock.write(first, last, tables, is_complete))
+    return manifests

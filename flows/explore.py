@@ -1,0 +1,64 @@
+"""Stage: exploration episodes, one after the other, each reading the experience of all before it.
+
+Tables ``episodes``, ``steps``, and ``experiences`` for what was built between two episodes.
+"""
+
+from typing import Any
+
+from flows.build_experience import build
+from flows.runtime import Clock, Runtime, StageFailed, carried, explored_so_far
+from s3gym.games.base import EXPLORATION
+from s3gym.plan import Stage
+from s3gym.protocol.rollout import Part, past_episode, play
+from s3gym.protocol.splits import hashed
+from s3gym.records import Episode, Experience, Step
+
+
+async def explore(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
+    """Plays the block of exploration episodes; the manifests of what was written.
+
+    Raises:
+        StageFailed: a call failed; the episodes so far are stored as invalid and played again next time.
+    """
+    clock, subject = Clock(runtime, stage), stage.subject
+    past = explored_so_far(runtime, stage)
+    content, dropped = await carried(runtime, stage, clock.asker, past)
+    seeds = subject.splits.exploration(subject.game, subject.exploration, subject.replicate, stage.last)
+    episodes: list[Episode] = []
+    steps: list[Step] = []
+    experiences: list[Experience] = []
+    failure: str | None = None
+    for index in range(stage.first, stage.last):
+        if episodes:
+            built, row = await build(stage, clock.asker, past, content)
+            experiences.append(row)
+            if built is None:
+                failure = f"{stage.label}: the memory call after {index} episodes failed ({row.error_message})"
+                break
+            content, dropped = built.content, built.tokens_dropped
+        part = Part(
+            stage_key=stage.key,
+            phase=EXPLORATION,
+            checkpoint=stage.checkpoint,
+            episode_index=index,
+            seed=seeds[index],
+            experience=content,
+            history_tokens_dropped=dropped,
+            decoding=subject.decoding,
+            decoding_seed=lambda step, index=index: hashed(  # type: ignore[misc]
+                subject.run.seed, subject.scope, EXPLORATION, index, step
+            ),
+        )
+        episode, own = await play(subject.game, subject.exploration, clock.asker, part)
+        episodes.append(episode)
+        steps += own
+        runtime.on_event("episode", 1)
+        if episode.status != "valid":
+            failure = f"{stage.label}: episode {index} met a failed call ({own[-1].error_message})"
+            break
+        past.append(past_episode(episode, own))
+    tables = {"episodes": episodes, "steps": steps, "experiences": experiences}
+    manifest = clock.write(stage.first, stage.last, tables, failure is None)
+    if failure is not None:
+        raise StageFailed(failure)
+    return [manifest]

@@ -1,0 +1,137 @@
+"""What every stage of a run shares: the data folder, the journal, the ceiling of calls in flight, the listeners.
+
+Stages are handed this; they never ask where anything is. No Prefect here.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from s3gym import __version__, storage
+from s3gym.journal import Journal
+from s3gym.pathways.base import Built, Workshop
+from s3gym.plan import COMPLETE, INVALID, Stage
+from s3gym.protocol.asking import Asker
+from s3gym.protocol.rollout import past_episode
+from s3gym.protocol.splits import hashed
+from s3gym.records import CallFacts, Episode, Step
+from s3gym.transcript import Message, PastEpisode
+
+
+class StageFailed(Exception):
+    """A stage could not be finished; what it has is stored as invalid, and the stages that need it do not run."""
+
+
+class Runtime:
+    """One run at work on one data folder."""
+
+    def __init__(self, data: Path, journal: Journal, parallel: int, on_event: Callable[[str, int], None]) -> None:
+        self.data = data
+        self.journal = journal
+        self.ceiling = asyncio.Semaphore(parallel)
+        self.on_event = on_event
+        """Called with ``episode``, ``step``, ``call`` or ``replay`` and how many."""
+
+    def asker(self, stage: Stage) -> Asker:
+        """A caller of the stage's model that counts for this stage alone."""
+        return Asker(stage.subject.model, self.journal, self.ceiling)
+
+
+class Clock:
+    """Starts when made; writes the manifest of what was made since."""
+
+    def __init__(self, runtime: Runtime, stage: Stage) -> None:
+        self.runtime, self.stage = runtime, stage
+        self.asker = runtime.asker(stage)
+        self.started_at = datetime.now(UTC)
+        self._started = time.perf_counter()
+
+    def write(self, first: int, last: int, tables: dict[str, Sequence[Any]], is_complete: bool) -> dict[str, Any]:
+        """Writes rows and manifest of one part and returns the manifest."""
+        calls = [row for rows in tables.values() for row in rows if isinstance(row, CallFacts)]
+        costs = [row.cost_usd for row in calls if row.cost_usd is not None]
+        manifest: dict[str, Any] = {
+            "stage": self.stage.kind,
+            "key": self.stage.key,
+            "status": COMPLETE if is_complete else INVALID,
+            "inputs": sorted({s.key for s in (*self.stage.explored, self.stage.experience) if s is not None}),
+            "model_id": self.stage.subject.model.model_id,
+            "checkpoint": self.stage.checkpoint,
+            "first_episode": first,
+            "last_episode": last,
+            "failed_calls": sum(1 for row in calls if row.error_kind is not None),
+            "prompt_tokens": sum(row.prompt_tokens or 0 for row in calls),
+            "completion_tokens": sum(row.completion_tokens or 0 for row in calls),
+            "cost_usd": sum(costs) if costs else None,
+            "calls_made": self.asker.calls_made,
+            "calls_replayed": self.asker.calls_replayed,
+            "started_at": self.started_at.isoformat(),
+            "seconds": round(time.perf_counter() - self._started, 3),
+            "versions": {"s3gym": __version__, "game": self.stage.subject.game.VERSION},
+        }
+        storage.write_part(
+            self.runtime.data, self.stage.part(first, last), self.stage.subject.game.id, tables, manifest
+        )
+        return manifest
+
+
+def explored_so_far(runtime: Runtime, stage: Stage) -> list[PastEpisode]:
+    """The exploration episodes behind ``stage``, as transcripts."""
+    past = []
+    for source in stage.explored:
+        part, game = source.part(source.first, source.last), source.subject.game.id
+        episodes = [Episode(**row) for row in storage.read_part(runtime.data, "episodes", game, part)]
+        steps = [Step(**row) for row in storage.read_part(runtime.data, "steps", game, part)]
+        for episode in sorted(episodes, key=lambda episode: episode.episode_index):
+            own = [step for step in steps if step.episode_id == episode.episode_id]
+            past.append(past_episode(episode, sorted(own, key=lambda step: step.step_index)))
+    return past
+
+
+def workshop(stage: Stage, asker: Asker, episode_count: int, previous: str | None = None) -> Workshop:
+    """What the pathway builds with; the memory call after ``episode_count`` episodes is the same wherever it is made."""
+    subject = stage.subject
+    seed = hashed(subject.run.seed, subject.scope, "remember", episode_count)
+
+    async def ask(messages: tuple[Message, ...]) -> Any:
+        from s3gym.models.base import Request
+        from s3gym.protocol.rollout import scene_of
+
+        return await asker.ask(
+            Request(
+                messages=messages,
+                purpose="remember",
+                seed=seed,
+                decoding=subject.decoding,
+                scene=scene_of(subject.game, subject.exploration),
+            )
+        )
+
+    return Workshop(
+        rules=subject.game.rules(subject.exploration),
+        ask=ask,
+        count_tokens=subject.model.count_tokens,
+        token_limit=subject.run.history_token_limit,
+        cut=subject.run.history_cut,
+        memory_source=subject.run.memory_source,
+        previous=previous,
+        previous_count=episode_count - 1 if previous is not None else 0,
+    )
+
+
+async def carried(runtime: Runtime, stage: Stage, asker: Asker, past: list[PastEpisode]) -> tuple[str | None, int]:
+    """The experience ``stage`` starts with, as the agent reads it, and the history tokens that did not fit."""
+    source = stage.experience
+    if source is None:
+        return None, 0
+    part = source.part(source.first, source.last)
+    row = storage.read_part(runtime.data, "experiences", stage.subject.game.id, part)[0]
+    if row["text"] is not None:
+        return row["text"], row["tokens_dropped"]
+    built: Built = await stage.subject.pathway.build(past, workshop(stage, asker, len(past)))
+    if built.content_hash != row["content_hash"]:
+        raise StageFailed(f"{stage.label}: the stored episodes no longer give the experience that was built from them")
+    return built.content, built.tokens_dropped

@@ -1,0 +1,182 @@
+"""What a run is asked for: frozen, validated, one ``--scale`` dial, every value overridable.
+
+Values come from the scale, then a TOML file, then the command line. Names of games, models and pathways are
+checked where they are looked up (``plan``); here are types, ranges and the names of the settings themselves.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+SCALES: dict[str, dict[str, Any]] = {
+    "smoke": {"exploration_episodes": 3, "evaluation_interval": 3, "evaluation_episodes": 2},
+    "small": {"exploration_episodes": 9, "evaluation_interval": 3, "evaluation_episodes": 7},
+    "paper": {"exploration_episodes": 30, "evaluation_interval": 3, "evaluation_episodes": 3},
+}
+"""The budgets of each scale; ``paper`` is the published protocol."""
+
+
+class ConfigError(ValueError):
+    """The request is wrong; the message names the setting, the value, and what to do."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+
+class ModelEntry(_Frozen):
+    """One model, and optionally the pathways it alone is run on."""
+
+    id: str
+    pathways: tuple[str, ...] | None = None
+    base_url: str | None = None
+
+
+class GameSettings(_Frozen):
+    """Changes to one game's configurations; the fields are the game's own."""
+
+    exploration: dict[str, Any] = Field(default_factory=dict)
+    evaluation: dict[str, Any] = Field(default_factory=dict)
+
+
+class RunConfig(_Frozen):
+    """One request. Every field is a key of the TOML file and of ``--set``."""
+
+    scale: Literal["smoke", "small", "paper"] = "small"
+    models: tuple[ModelEntry, ...] = (
+        ModelEntry(id="player:learner"),
+        ModelEntry(id="player:myopic"),
+        ModelEntry(id="player:random", pathways=("none",)),
+        ModelEntry(id="player:expert", pathways=("none",)),
+    )
+    games: tuple[str, ...] = ()
+    """Empty means the suite."""
+    suite: Literal["paper", "full"] = "full"
+    pathways: tuple[str, ...] = ("none", "history", "memory")
+    replicates: int = Field(1, ge=1)
+    """Independent repetitions: other exploration seeds and other decoding."""
+    seed: int = Field(0, ge=0)
+    exploration_episodes: int = Field(ge=1)
+    """Budget of a cell; a multiple of ``evaluation_interval``."""
+    evaluation_interval: int = Field(ge=1)
+    """Exploration episodes between two checkpoints."""
+    evaluation_episodes: int = Field(ge=1)
+    """Held-out episodes a checkpoint; rounded up where a game evaluates in strata (``trust``: multiples of seven)."""
+    evaluation_set: Literal["fixed", "fresh"] = "fixed"
+    exploration_seeds: tuple[int, int] = (0, 2**31)
+    """First seed and the one after the last."""
+    evaluation_seeds: tuple[int, int] = (2**31, 2**32)
+    retrospective: bool = True
+    """Whether the agent is asked to judge each exploration episode afterwards."""
+    history_token_limit: int = Field(100_000, ge=1)
+    history_cut: Literal["newest", "oldest"] = "newest"
+    memory_source: Literal["history", "recursive"] = "history"
+    temperature: float | None = Field(None, ge=0)
+    """None leaves the provider's default."""
+    max_output_tokens: int = Field(14_000, ge=1)
+    timeout_seconds: float = Field(600.0, gt=0)
+    parallel: int = Field(16, ge=1)
+    """Most calls in flight; changes no result."""
+    game: dict[str, GameSettings] = Field(default_factory=dict)
+    """Per game: ``[game.snake.evaluation]`` and so on."""
+
+    @field_validator("models", mode="before")
+    @classmethod
+    def _plain_names(cls, value: Any) -> Any:
+        """A model may be given as just its name."""
+        if isinstance(value, list | tuple):
+            return tuple({"id": entry} if isinstance(entry, str) else entry for entry in value)
+        return value
+
+    @field_validator("models", "pathways")
+    @classmethod
+    def _not_empty(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not value:
+            raise ValueError("give at least one")
+        return value
+
+    def result_settings(self) -> dict[str, Any]:
+        """The settings that can change a result, JSON-able."""
+        dumped: dict[str, Any] = self.model_dump(mode="json", exclude={"parallel", "timeout_seconds"})
+        return dumped
+
+
+def load_config(path: Path | None, overrides: Mapping[str, Any], assignments: Sequence[str] = ()) -> RunConfig:
+    """The configuration of a run.
+
+    Args:
+        path: a TOML file, or None.
+        overrides: values from the command line; None values are skipped.
+        assignments: further ``key=value`` texts, the key dotted for nested settings, the value as in TOML.
+
+    Raises:
+        ConfigError: anything is unknown, of the wrong type or out of range.
+    """
+    values: dict[str, Any] = _read(path) if path else {}
+    values |= {key: value for key, value in overrides.items() if value is not None}
+    for assignment in assignments:
+        _assign(values, assignment)
+    scale = values.get("scale", "small")
+    if not isinstance(scale, str) or scale not in SCALES:
+        raise ConfigError(f"scale = {scale!r}: expected one of {', '.join(SCALES)}")
+    try:
+        config = RunConfig.model_validate({**SCALES[scale], **values})
+    except ValidationError as error:
+        raise ConfigError(_sentence(error)) from None
+    if config.exploration_episodes % config.evaluation_interval:
+        raise ConfigError(
+            f"exploration_episodes = {config.exploration_episodes} is not a multiple of evaluation_interval = "
+            f"{config.evaluation_interval}; change one of them"
+        )
+    return config
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        raise ConfigError(f"no config file {path}; give the path of a TOML file") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read as TOML: {error}") from None
+
+
+def _assign(values: dict[str, Any], assignment: str) -> None:
+    key, equals, text = assignment.partition("=")
+    if not equals:
+        raise ConfigError(f"--set {assignment!r}: expected key=value, such as evaluation_episodes=5")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text  # a bare word is a string
+    *folders, leaf = key.strip().split(".")
+    for folder in folders:
+        inner = values.setdefault(folder, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"--set {assignment!r}: {folder} is not a table")
+        values = inner
+    values[leaf] = value
+
+
+def _sentence(error: ValidationError) -> str:
+    sentences = []
+    for problem in error.errors():
+        where = ".".join(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(str(problem["loc"][-1]), _siblings(problem["loc"]), n=3, cutoff=0.5)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"valid: {', '.join(_siblings(problem['loc']))}"
+            sentences.append(f"unknown setting {where!r}; {hint}")
+        else:
+            sentences.append(f"{where} = {problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
+    return "; ".join(sentences)
+
+
+def _siblings(loc: tuple[int | str, ...]) -> list[str]:
+    if len(loc) > 1 and loc[0] == "game":
+        return sorted(GameSettings.model_fields)
+    if len(loc) > 1 and loc[0] == "models":
+        return sorted(ModelEntry.model_fields)
+    return sorted(RunConfig.model_fields)

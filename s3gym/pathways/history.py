@@ -1,0 +1,40 @@
+"""Raw history: the transcripts of earlier exploration episodes stand before the prompt.
+
+The limit holds for earlier episodes; the current one and the rules are always whole. Whole steps are cut, from the
+tail (``newest``, the published wording) or the head (``oldest``), and what was cut is counted.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from s3gym.pathways.base import Built, Workshop
+from s3gym.transcript import PastEpisode
+
+VERSION = 1
+IS_CONTROL = False
+IS_MODEL_ASKED = False
+
+
+async def build(episodes: Sequence[PastEpisode], workshop: Workshop) -> Built:
+    """The transcripts that fit."""
+    return serialise(episodes, workshop)
+
+
+def serialise(episodes: Sequence[PastEpisode], workshop: Workshop) -> Built:
+    """Transcripts in order, cut to the token limit in whole steps."""
+    segments = [segment for episode in episodes for segment in episode.segments()]
+    sizes = [workshop.count_tokens(segment) for segment in segments]
+    from_head = workshop.cut == "newest"
+    running = accumulate(sizes if from_head else reversed(sizes))
+    kept_count = sum(1 for total in running if total <= workshop.token_limit)
+    kept = slice(0, kept_count) if from_head else slice(len(segments) - kept_count, len(segments))
+    token_count = sum(sizes[kept])
+    return Built(
+        kind="history",
+        content="".join(segments[kept]),
+        stored_text=None,
+        token_count=token_count,
+        steps_kept=kept_count,
+        steps_dropped=len(segments) - kept_count,
+        tokens_dropped=sum(sizes) - token_count,
+    )
