@@ -62,7 +62,12 @@ def todo(plan: RunPlan, data: Path) -> list[Todo]:
     return work
 
 
-def measure(config: RunConfig, data: Path, on_event: Callable[[str, int], None], on_start: Callable[[list[Todo]], None]) -> Outcome:
+def measure(
+    config: RunConfig,
+    data: Path,
+    on_event: Callable[[str, int], None],
+    on_start: Callable[[list[Todo]], None],
+) -> Outcome:
     """Runs what ``config`` asks for and ``data`` does not hold yet.
 
     Args:
@@ -115,7 +120,9 @@ async def _orchestrated(
             outcome.failures.append(str(error) or f"{piece.label}: {type(error).__name__}")
             return False
         left = [stage for stage in stages if missing(data, stage)]
-        outcome.failures += [f"{stage.label}: calls failed; the episodes are marked invalid" for stage in left]
+        outcome.failures += [
+            f"{stage.label}: calls failed; the episodes are marked invalid" for stage in left
+        ]
         return not left
 
     async def walk(todo: Todo) -> None:
@@ -129,7 +136,9 @@ async def _orchestrated(
                         beside.append(asyncio.create_task(do([stage])))
                     elif stage.kind != "self_judge" and not await do([stage]):
                         break
-                judged = [s for s in todo.stages if s.kind == "self_judge" and not missing(data, s.explored[0])]
+                judged = [
+                    s for s in todo.stages if s.kind == "self_judge" and not missing(data, s.explored[0])
+                ]
                 if judged:
                     beside.append(asyncio.create_task(do(judged)))
                 await asyncio.gather(*beside)

@@ -31,16 +31,22 @@ async def evaluate(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
             experience=content,
             history_tokens_dropped=dropped,
             decoding=subject.decoding,
-            decoding_seed=lambda step: hashed(subject.run.seed, scope, EVALUATION, stage.checkpoint, index, step),
+            decoding_seed=lambda step: hashed(
+                subject.run.seed, scope, EVALUATION, stage.checkpoint, index, step
+            ),
         )
-        played = await play(subject.game, subject.evaluation, clock.asker, part)
+        episode, own = await play(subject.game, subject.evaluation, clock.asker, part)
+        runtime.on_event("step", len(own))
         runtime.on_event("episode", 1)
-        return played
+        return episode, own
 
     manifests = []
     for first, last in missing(runtime.data, stage):
         played = await asyncio.gather(*(one(index) for index in range(first, last)))
-        tables = {"episodes": [episode for episode, _ in played], "steps": [step for _, own in played for step in own]}
+        tables = {
+            "episodes": [episode for episode, _ in played],
+            "steps": [step for _, own in played for step in own],
+        }
         is_complete = all(episode.status == "valid" for episode, _ in played)
         manifests.append(clock.write(first, last, tables, is_complete))
     return manifests

@@ -33,7 +33,9 @@ async def explore(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
             built, row = await build(stage, clock.asker, past, content)
             experiences.append(row)
             if built is None:
-                failure = f"{stage.label}: the memory call after {index} episodes failed ({row.error_message})"
+                failure = (
+                    f"{stage.label}: the memory call after {index} episodes failed ({row.error_message})"
+                )
                 break
             content, dropped = built.content, built.tokens_dropped
         part = Part(
@@ -52,6 +54,7 @@ async def explore(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
         episode, own = await play(subject.game, subject.exploration, clock.asker, part)
         episodes.append(episode)
         steps += own
+        runtime.on_event("step", len(own))
         runtime.on_event("episode", 1)
         if episode.status != "valid":
             failure = f"{stage.label}: episode {index} met a failed call ({own[-1].error_message})"

@@ -28,12 +28,14 @@ class StageFailed(Exception):
 class Runtime:
     """One run at work on one data folder."""
 
-    def __init__(self, data: Path, journal: Journal, parallel: int, on_event: Callable[[str, int], None]) -> None:
+    def __init__(
+        self, data: Path, journal: Journal, parallel: int, on_event: Callable[[str, int], None]
+    ) -> None:
         self.data = data
         self.journal = journal
         self.ceiling = asyncio.Semaphore(parallel)
         self.on_event = on_event
-        """Called with ``episode``, ``step``, ``call`` or ``replay`` and how many."""
+        """Called with ``episode``, ``step`` or ``cell`` and how many were done."""
 
     def asker(self, stage: Stage) -> Asker:
         """A caller of the stage's model that counts for this stage alone."""
@@ -49,11 +51,13 @@ class Clock:
         self.started_at = datetime.now(UTC)
         self._started = time.perf_counter()
 
-    def write(self, first: int, last: int, tables: dict[str, Sequence[Any]], is_complete: bool) -> dict[str, Any]:
+    def write(
+        self, first: int, last: int, tables: dict[str, Sequence[Any]], is_complete: bool
+    ) -> dict[str, Any]:
         """Writes rows and manifest of one part and returns the manifest."""
         calls = [row for rows in tables.values() for row in rows if isinstance(row, CallFacts)]
         costs = [row.cost_usd for row in calls if row.cost_usd is not None]
-        manifest: dict[str, Any] = {
+        manifest = {
             "stage": self.stage.kind,
             "key": self.stage.key,
             "status": COMPLETE if is_complete else INVALID,
@@ -72,10 +76,8 @@ class Clock:
             "seconds": round(time.perf_counter() - self._started, 3),
             "versions": {"s3gym": __version__, "game": self.stage.subject.game.VERSION},
         }
-        storage.write_part(
-            self.runtime.data, self.stage.part(first, last), self.stage.subject.game.id, tables, manifest
-        )
-        return manifest
+        part, game = self.stage.part(first, last), self.stage.subject.game.id
+        return storage.write_part(self.runtime.data, part, game, tables, manifest)
 
 
 def explored_so_far(runtime: Runtime, stage: Stage) -> list[PastEpisode]:
@@ -122,7 +124,9 @@ def workshop(stage: Stage, asker: Asker, episode_count: int, previous: str | Non
     )
 
 
-async def carried(runtime: Runtime, stage: Stage, asker: Asker, past: list[PastEpisode]) -> tuple[str | None, int]:
+async def carried(
+    runtime: Runtime, stage: Stage, asker: Asker, past: list[PastEpisode]
+) -> tuple[str | None, int]:
     """The experience ``stage`` starts with, as the agent reads it, and the history tokens that did not fit."""
     source = stage.experience
     if source is None:
@@ -133,5 +137,7 @@ async def carried(runtime: Runtime, stage: Stage, asker: Asker, past: list[PastE
         return row["text"], row["tokens_dropped"]
     built: Built = await stage.subject.pathway.build(past, workshop(stage, asker, len(past)))
     if built.content_hash != row["content_hash"]:
-        raise StageFailed(f"{stage.label}: the stored episodes no longer give the experience that was built from them")
+        raise StageFailed(
+            f"{stage.label}: the stored episodes no longer give the experience that was built from them"
+        )
     return built.content, built.tokens_dropped

@@ -1,8 +1,8 @@
 """Every hosted call ever made into a data folder, so that none is paid twice: one SQLite file in WAL mode.
 
-A call is found again by its key: model identity, decoding, messages, purpose and seed. Only a success answers for a
-later call; failed attempts are kept as facts. A chat message is stored once, however many requests repeat it.
-Several processes may use the file. A killed process loses at most the calls it had not yet recorded.
+A call is found again by its key: model identity, decoding, messages, purpose and seed. Only a success answers
+for a later call; failed attempts are kept as facts. A chat message is stored once, however many requests
+repeat it. Several processes may use the file. A killed process loses at most the calls not yet recorded.
 No credential gets here: identities hold none and error messages come redacted.
 """
 
@@ -30,7 +30,7 @@ _TABLES = """
 create table if not exists messages (
     hash blob primary key,     -- SHA-256 of message
     message text not null      -- JSON: role and content
-) without rowid;
+);
 create table if not exists calls (
     key text not null,
     attempt integer not null,  -- from 1, over all processes and restarts
@@ -43,7 +43,7 @@ create table if not exists calls (
     error_message text,
     created_at text not null,  -- UTC
     primary key (key, attempt)
-) without rowid;
+);
 """
 
 
@@ -57,18 +57,14 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = Lock()  # one connection may serve several threads, a transaction at a time
-        self._stored: set[bytes] = (
-            set()
-        )  # messages known to be in the file: most of a request is its predecessor
+        self._stored: set[bytes] = set()  # messages known to be in the file
         with self._explained():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(
                 path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             self._connection.execute("pragma journal_mode = wal")
-            self._connection.execute(
-                "pragma synchronous = normal"
-            )  # a killed process loses nothing; power loss may
+            self._connection.execute("pragma synchronous = normal")  # safe against a kill, not power loss
             self._connection.executescript(_TABLES)
             (version,) = self._connection.execute("pragma user_version").fetchone()
             if version == 0:
@@ -76,8 +72,8 @@ class Journal:
         if version not in (0, SCHEMA_VERSION):
             self.close()
             raise JournalError(
-                f"journal {path} has schema version {version}, this s3gym writes {SCHEMA_VERSION}; use the s3gym that "
-                "wrote it, or another folder with --data"
+                f"journal {path} has schema version {version}, this s3gym writes {SCHEMA_VERSION}; "
+                "use the s3gym that wrote it, or another folder with --data"
             )
 
     def __enter__(self) -> "Journal":
@@ -108,7 +104,7 @@ class Journal:
     def lookup(self, key: str) -> Completion | None:
         """The answer to a call made before, the first success of its attempts; None when there is none."""
         rows = self._select(
-            "select completion from calls where key = ? and completion is not null order by attempt", key
+            "select completion from calls where key = ? and completion is not null order by attempt limit 1", key
         )
         if not rows:
             return None
@@ -142,7 +138,8 @@ class Journal:
             for digest, message in zip(hashes, request.messages, strict=True)
             if digest not in self._stored
         }
-        with self._lock, self._explained(), self._transaction():
+        with self._lock, self._explained(), self._connection:
+            self._connection.execute("begin immediate")  # attempts are numbered under the write lock
             self._connection.executemany("insert or ignore into messages values (?, ?)", new.items())
             self._connection.execute(
                 "insert into calls select ?1, coalesce(max(attempt), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 "
@@ -166,22 +163,12 @@ class Journal:
             return self._connection.execute(query, (key,)).fetchall()
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("begin immediate")  # attempts are numbered under the write lock
-        try:
-            yield
-        except BaseException:
-            self._connection.execute("rollback")
-            raise
-        self._connection.execute("commit")
-
-    @contextmanager
     def _explained(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
             raise JournalError(
-                f"journal {self._path}: {error}; check that the disk has space and the folder can be written to. "
+                f"journal {self._path}: {error}; check that the disk has space and that you may write there. "
                 "If the file is damaged, move it away: calls of unfinished stages are then made again"
             ) from error
 

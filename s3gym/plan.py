@@ -53,7 +53,13 @@ class Subject:
     def scope(self) -> str:
         """What a cell's decoding seeds are made of."""
         return "|".join(
-            (self.model.model_id, self.game.id, self.pathway_id, self.intervention, f"replicate {self.replicate}")
+            (
+                self.model.model_id,
+                self.game.id,
+                self.pathway_id,
+                self.intervention,
+                f"replicate {self.replicate}",
+            )
         )
 
     @property
@@ -139,7 +145,9 @@ def make_plan(config: RunConfig) -> RunPlan:
     Raises:
         ConfigError, UnknownName: a game, model, pathway or game setting is not there.
     """
-    games = config.games or tuple(name for name in names(GAMES) if config.suite == "full" or name not in NOT_IN_PAPER)
+    games = config.games or tuple(
+        name for name in names(GAMES) if config.suite == "full" or name not in NOT_IN_PAPER
+    )
     loaded = {name: load(GAMES, name, "game").GAME for name in games}
     for name in config.game:
         if name not in names(GAMES):
@@ -273,7 +281,10 @@ def _stage(
             "seeds": subject.run.exploration_seeds,
             "scope": subject.scope,
             "pathway": settings_of(
-                subject.pathway, subject.run.history_token_limit, subject.run.history_cut, subject.run.memory_source
+                subject.pathway,
+                subject.run.history_token_limit,
+                subject.run.history_cut,
+                subject.run.memory_source,
             ),
             "explored": [stage.key for stage in explored],
             "experience": experience.key if experience else None,

@@ -16,7 +16,7 @@ import os
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
@@ -82,9 +82,9 @@ def open_folder(data: Path) -> None:
         if not os.access(data, os.W_OK):
             raise StorageError(f"data folder {data} is read-only; choose another with --data")
         return
-    if data.exists() and any(data.iterdir()):
-        raise StorageError(f"{data} is not empty and not an s3gym data folder; choose another with --data")
     with _explained(data):
+        if data.exists() and any(data.iterdir()):
+            raise StorageError(f"{data} is not empty and not an s3gym data folder; choose another with --data")
         data.mkdir(parents=True, exist_ok=True)
         write_text(marker, json.dumps({"schema_version": SCHEMA_VERSION}))
 
@@ -97,7 +97,9 @@ def check_version(data: Path) -> None:
     try:
         found = json.loads(marker.read_text())["schema_version"]
     except (ValueError, KeyError, TypeError):
-        raise StorageError(f"{marker} is not readable as JSON with a schema_version; restore it from a copy") from None
+        raise StorageError(
+            f"{marker} is not readable as JSON with a schema_version; restore it from a copy"
+        ) from None
     if found != SCHEMA_VERSION:
         raise StorageError(
             f"data folder {data} has schema version {found}, this s3gym reads {SCHEMA_VERSION}; "
@@ -127,15 +129,23 @@ def write_rows(path: Path, table: str, rows: Sequence[Any]) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def write_part(data: Path, part: str, game: str, tables: Mapping[str, Sequence[Any]], manifest: dict[str, Any]) -> None:
-    """Writes the rows of one part, then its manifest. An earlier manifest is taken away first."""
+def write_part(
+    data: Path, part: str, game: str, tables: Mapping[str, Sequence[Any]], manifest: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Writes the rows of one part, then its manifest, which it returns. An earlier manifest is taken away first."""
     path = manifest_path(data, part)
     with _explained(path):
         path.unlink(missing_ok=True)
     for table, rows in tables.items():
         write_rows(data / "tables" / table / game / f"{part}.parquet", table, rows)
-    listed = {table: len(rows) for table, rows in tables.items()}
-    write_text(path, json.dumps({**manifest, "part": part, "game": game, "rows": listed}, indent=1, sort_keys=True))
+    written = {
+        **manifest,
+        "part": part,
+        "game": game,
+        "rows": {table: len(rows) for table, rows in tables.items()},
+    }
+    write_text(path, json.dumps(written, indent=1, sort_keys=True))
+    return written
 
 
 def manifest_path(data: Path, part: str) -> Path:
@@ -147,14 +157,14 @@ def read_manifest(data: Path, part: str) -> dict[str, Any] | None:
     """The manifest of a part, or None when the part is not done: no manifest, or one whose files are gone."""
     try:
         manifest: dict[str, Any] = json.loads(manifest_path(data, part).read_text())
+        folders = [data / "tables" / table / manifest["game"] for table in manifest["rows"]]
     except FileNotFoundError:
         return None
-    except ValueError:
+    except (ValueError, KeyError, TypeError):
         raise StorageError(
             f"{manifest_path(data, part)} is damaged; delete it and run again, the stage is then made anew"
         ) from None
-    files = (data / "tables" / table / manifest["game"] / f"{part}.parquet" for table in manifest["rows"])
-    return manifest if all(file.exists() for file in files) else None
+    return manifest if all((folder / f"{part}.parquet").exists() for folder in folders) else None
 
 
 def parts_of(data: Path, stem: str) -> list[str]:
@@ -196,19 +206,21 @@ def exclusive(data: Path) -> Iterator[None]:
         StorageError: another process holds it; the message names its process id.
     """
     path = data / "run.lock"
-    with _explained(path), open(path, "a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.seek(0)
-            owner = lock.read().strip() or "unknown"
-            raise StorageError(
-                f"another run (process {owner}) is writing to {data}; wait for it, or use another folder with --data"
-            ) from None
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
-        yield
+    with ExitStack() as held:
+        with _explained(path):
+            lock = held.enter_context(open(path, "a+"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.seek(0)
+                owner = lock.read().strip() or "unknown"
+                raise StorageError(
+                    f"another run (process {owner}) is writing to {data}; wait for it, or use another folder with --data"
+                ) from None
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
+        yield  # what goes wrong meanwhile is not the lock's
 
 
 @contextmanager
@@ -217,8 +229,6 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if isinstance(error, BlockingIOError):
-            raise
         remedy = {
             errno.ENOSPC: "free some disk space and run again; nothing written before is lost",
             errno.EDQUOT: "your disk quota is used up; free some space and run again; nothing written before is lost",

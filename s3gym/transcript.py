@@ -24,7 +24,7 @@ NO_ACTION = "(no readable action)"
 NO_SCORE = "none"
 
 _BLOCK = re.compile(rf"^({re.escape(ENV)}|{re.escape(AGENT)})", re.MULTILINE)
-_ANSWER = re.compile(r"^Answer: (?P<action>.*), Score: (?P<score>\S+)$")
+_ANSWER = re.compile(rf"^Answer: (?P<action>.*), Score: (?P<score>{NO_SCORE}|-?\d+(?:\.\d+)?(?:e[-+]\d+)?)$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,9 +236,11 @@ def _plan_value(record: Record, rounds: int, facts: Facts, plan: dict[tuple[Reco
 
 def _read_record(text: str) -> Record:
     for line in text.splitlines():
-        if line.startswith("Record"):
+        if line.startswith("Record") and ":" in line:
             pairs = line.split(":", 1)[1].split()
-            return tuple((mine, theirs) for mine, theirs in (pair.split("/") for pair in pairs if "/" in pair))
+            return tuple(
+                (mine, theirs) for mine, theirs in (pair.split("/") for pair in pairs if "/" in pair)
+            )
     return ()
 
 

@@ -43,7 +43,9 @@ VERSION = 1
 
 Facts = dict[tuple[str, str], Counter[str]]
 
-_FACT = re.compile(r"^- (?P<situation>[^|\n]*) \| (?P<action>[^|\n]*) \| (?P<outcome>[^|\n]*) \| (?P<count>\d+)$", re.M)
+_FACT = re.compile(
+    r"^- (?P<situation>[^|\n]*) \| (?P<action>[^|\n]*) \| (?P<outcome>[^|\n]*) \| (?P<count>\d+)$", re.M
+)
 _HABIT = re.compile(r"^- best action \| (?P<action>[^|\n]*) \| self-score (?P<score>\S+)$", re.M)
 
 
@@ -81,7 +83,11 @@ class PlayerModel:
         else:
             action, score = scene.players[self.player](scene.view, rng)
         if "confidence" in self.options:
-            score = scene.reward_range[1] if self.options["confidence"] == "over" else min(0.0, scene.reward_range[0])
+            score = (
+                scene.reward_range[1]
+                if self.options["confidence"] == "over"
+                else min(0.0, scene.reward_range[0])
+            )
         return answer_line(action, score)
 
     def _learn(self, request: Request, rng: random.Random) -> tuple[str, float | None]:
@@ -159,7 +165,9 @@ def _facts_of_experience(text: str, reader: Any, spoiled: str | None) -> Facts:
     """Facts of earlier episodes: counted from transcripts, or read back from a memory text."""
     facts = _counted([turn for turn in turns(_spoil(text, spoiled)) if turn.self_score is not None], reader)
     for match in _FACT.finditer(text):
-        facts.setdefault((match["situation"], match["action"]), Counter())[match["outcome"]] += int(match["count"])
+        facts.setdefault((match["situation"], match["action"]), Counter())[match["outcome"]] += int(
+            match["count"]
+        )
     return facts
 
 

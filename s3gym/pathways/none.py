@@ -13,5 +13,11 @@ IS_MODEL_ASKED = False
 async def build(episodes: Sequence[PastEpisode], workshop: Workshop) -> Built:
     """An empty experience."""
     return Built(
-        kind="none", content="", stored_text=None, token_count=0, steps_kept=0, steps_dropped=0, tokens_dropped=0
+        kind="none",
+        content="",
+        stored_text=None,
+        token_count=0,
+        steps_kept=0,
+        steps_dropped=0,
+        tokens_dropped=0,
     )

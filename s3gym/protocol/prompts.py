@@ -28,7 +28,11 @@ Avoid: <one sentence, what not to repeat>"""
 
 
 def step_messages(
-    experience: str | None, past: Sequence[PastStep], rules: str, env: str, earlier: list[Message] | None = None
+    experience: str | None,
+    past: Sequence[PastStep],
+    rules: str,
+    env: str,
+    earlier: list[Message] | None = None,
 ) -> tuple[Message, ...]:
     """The prompt of one step.
 

@@ -40,7 +40,9 @@ class Part:
         return f"{game_id}:{self.phase}:{self.checkpoint}:{self.episode_index}:{self.stage_key[:12]}"
 
 
-async def play(game: Game[Any, Any, Any], config: Config, asker: Asker, part: Part) -> tuple[Episode, list[Step]]:
+async def play(
+    game: Game[Any, Any, Any], config: Config, asker: Asker, part: Part
+) -> tuple[Episode, list[Step]]:
     """Plays one episode to its end, its horizon, or a failed call.
 
     A failed call is a row with its error: it is not played, and the episode is invalid.

@@ -1,0 +1,216 @@
+"""The command line: each command calls one function. Heavy imports happen inside the command that needs them.
+
+Exit codes: 0 all well; 1 something failed and is named; 2 the request was wrong and nothing was done.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from s3gym import __version__
+
+F = TypeVar("F", bound=Callable[..., Any])
+DATA = click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("data"),
+    help="Data folder.",
+    show_default=True,
+)
+
+
+class _Commands(click.Group):
+    """Turns a wrong request into one sentence and exit code 2, and names the nearest command for a mistyped one."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command."""
+        try:
+            return super().invoke(ctx)
+        except (click.exceptions.Exit, click.ClickException, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            click.echo("\nStopped. What is finished is kept: the same command goes on from there.", err=True)
+            sys.exit(130)
+        except Exception as error:
+            if not _is_explained(error):
+                raise
+            click.echo(f"Error: {error}", err=True)
+            sys.exit(2)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Finds the command, or fails with the nearest names."""
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            from s3gym.registry import UnknownName
+
+            raise click.UsageError(str(UnknownName("command", args[0], self.list_commands(ctx))))
+        return super().resolve_command(ctx, args)
+
+
+def _is_explained(error: Exception) -> bool:
+    """Whether an error is one of ours, whose message already says what to do."""
+    explained = {"ConfigError", "UnknownName", "SplitError", "StorageError", "WarehouseError", "JournalError"}
+    return type(error).__name__ in explained and type(error).__module__.startswith("s3gym")
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="s3gym")
+def main() -> None:
+    """Does an LLM agent get better from its own experience, and if not, which link breaks?"""
+
+
+def request_options(command: F) -> F:
+    """The options that say what to measure."""
+    options = [
+        click.argument("config_file", metavar="[CONFIG]", required=False, type=click.Path(path_type=Path)),
+        click.option("--model", "models", multiple=True, help="player:<name> or a litellm name; repeatable."),
+        click.option("--game", "games", multiple=True, help="Repeatable; default: the suite."),
+        click.option("--pathway", "pathways", multiple=True, help="none, history, memory; repeatable."),
+        click.option("--suite", help="paper or full."),
+        click.option("--scale", help="smoke, small or paper."),
+        click.option("--replicates", type=int, help="Independent repetitions of every cell."),
+        click.option("--seed", type=int, help="Base seed."),
+        click.option("--parallel", type=int, help="Most calls in flight."),
+        click.option(
+            "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Any other setting, as in TOML."
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _config(config_file: Path | None, assignments: tuple[str, ...], **values: Any) -> Any:
+    from s3gym.config import load_config
+
+    given = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+    return load_config(
+        config_file, {key: value for key, value in given.items() if value not in (None, [])}, assignments
+    )
+
+
+@main.command()
+@request_options
+@DATA
+@click.option("--dry-run", is_flag=True, help="Say what would be done and what it takes at most; do nothing.")
+def run(data: Path, dry_run: bool, **request: Any) -> None:
+    """Measure what CONFIG (a TOML file) and the options ask for, and write the report."""
+    from s3gym import terminal
+
+    config = _config(**request)
+    if dry_run:
+        terminal.show_estimate(config, data)
+        return
+    sys.exit(terminal.run(config, data))
+
+
+@main.command()
+@request_options
+@DATA
+def status(data: Path, **request: Any) -> None:
+    """Show which cells are done and which stages are missing; without a request, of the latest run."""
+    from s3gym import terminal
+
+    asked = any(value for value in request.values())
+    terminal.show_status(_config(**request) if asked else None, data)
+
+
+@main.command()
+@DATA
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="HTML file; default: report.html in the data folder.",
+)
+@click.option("--run", "run_id", help="A run id, or 'all'; default: the latest run.")
+def report(data: Path, out: Path | None, run_id: str | None) -> None:
+    """Write the HTML report from cached tables; no model, key or server is needed."""
+    from s3gym import storage
+    from s3gym.report.render import render
+    from s3gym.warehouse import Warehouse
+
+    storage.check_version(data)
+    click.echo(f"Report: {render(Warehouse(data, run_id, materialize=True), out or data / 'report.html')}")
+
+
+@main.command()
+@click.argument("query", required=False)
+@DATA
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "json", "csv", "parquet"]),
+    default="table",
+    show_default=True,
+)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file instead.")
+@click.option("--run", "run_id", help="A run id, or 'all'; default: the latest run.")
+@click.option("--describe", metavar="VIEW", help="Print a view's documentation.")
+def sql(
+    query: str | None, data: Path, output: str, out: Path | None, run_id: str | None, describe: str | None
+) -> None:
+    """Run a read-only QUERY (text or a .sql file) on every table, view and mart; without one, list them."""
+    from s3gym import terminal
+
+    terminal.show_sql(query, data, output, out, run_id, describe)
+
+
+@main.command()
+def games() -> None:
+    """List the games, their versions, horizons and players."""
+    from s3gym import terminal
+
+    terminal.show_games()
+
+
+@main.command()
+@click.argument("game")
+@click.option(
+    "--phase", type=click.Choice(["exploration", "evaluation"]), default="exploration", show_default=True
+)
+@click.option("--seed", type=int, default=0, show_default=True)
+def play(game: str, phase: str, seed: int) -> None:
+    """Play GAME yourself, with the text an agent sees."""
+    from s3gym import terminal
+
+    terminal.play_by_hand(game, phase, seed)
+
+
+@main.command()
+@click.argument("episode")
+@DATA
+def replay(episode: str, data: Path) -> None:
+    """Step through a stored EPISODE: its id, or the beginning of it."""
+    from s3gym import terminal
+
+    terminal.show_episode(episode, data)
+
+
+@main.command()
+@DATA
+def verify(data: Path) -> None:
+    """Replay every stored episode from its seed and replies, and compare; then run the SQL checks."""
+    from s3gym import terminal
+
+    sys.exit(terminal.verify(data))
+
+
+@main.command()
+@click.option("--game", "games", multiple=True, help="Repeatable; default: all.")
+@click.option(
+    "--episodes",
+    type=click.IntRange(min=2),
+    default=600,
+    show_default=True,
+    help="Episodes where the mean is sampled.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), default=Path("anchors.csv"), show_default=True
+)
+def anchors(games: tuple[str, ...], episodes: int, out: Path) -> None:
+    """Measure the reference players that set the normalised scale."""
+    from s3gym import terminal
+
+    terminal.measure_anchors(games, episodes, out)

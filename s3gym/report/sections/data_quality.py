@@ -1,0 +1,107 @@
+"""What the numbers rest on: checks, episodes without a score, failed calls and unusable answers."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from s3gym.report import fragments
+from s3gym.report.fragments import Column, Row
+
+if TYPE_CHECKING:
+    from s3gym.warehouse import Warehouse
+
+TITLE = "Data quality"
+ORDER = 80
+MARTS = ("data_quality", "action_validity")
+
+_CELLS = """
+    from data_quality
+    order by model_id, intervention != 'main', intervention, game, pathway, replicate, cell_id
+"""
+_ACTIONS = """
+    from action_validity
+    order by model_id, intervention != 'main', intervention, game, pathway, replicate, cell_id, phase desc
+"""
+_SHARED = "select distinct game from data_quality where is_instances_shared order by game"
+
+
+def build(warehouse: "Warehouse") -> str:
+    """Checks first, then episodes and calls a cell, then what became of the answers."""
+    parts = [
+        fragments.lead(
+            "A failed call is neither an answer nor a zero: its episode is invalid, and a checkpoint with an invalid "
+            "episode has no score."
+        ),
+        _checks(warehouse.checks()),
+    ]
+    cells = warehouse.sql(_CELLS).to_dicts()
+    actions = warehouse.sql(_ACTIONS).to_dicts()
+    if not cells:
+        parts.append(fragments.notice("No cell has been asked for yet; `s3gym run` asks for some."))
+    parts += [_shared(row["game"]) for row in warehouse.sql(_SHARED).to_dicts()]
+    if cells:
+        parts.append(fragments.table("Episodes and calls of every cell", cells, _cell_columns(cells), "model_id"))
+    if actions:
+        parts.append(fragments.table("What became of the answers", actions, _action_columns(actions), "model_id"))
+    return Markup("\n").join(parts)
+
+
+def _shared(game: str) -> Markup:
+    return fragments.notice(
+        f"`{game}` has so few instances that exploration and evaluation share them: its scores show what was learned "
+        "about these instances, not about new ones."
+    )
+
+
+def _checks(found: dict[str, int]) -> Markup:
+    rows = [{"name": name, "offending": offending} for name, offending in sorted(found.items())]
+    columns = [
+        Column("Check", lambda r: Markup("<code>{}</code>").format(r["name"]), is_text=True),
+        Column("Offending rows", lambda r: fragments.count(r["offending"])),
+        Column("Result", _result, is_text=True),
+    ]
+    return fragments.table("Checks of the data", rows, columns)
+
+
+def _result(row: Row) -> Markup:
+    return fragments.badge("failed", "bad") if row["offending"] else fragments.badge("passed", "good")
+
+
+def _cell_columns(rows: Sequence[Row]) -> list[Column]:
+    def counted(label: str, name: str, note: str = "") -> Column:
+        return Column(label, lambda r: fragments.count(r[name]), note)
+
+    return [
+        *fragments.who(rows),
+        counted("Held-out asked for", "evaluation_requested_count", "Held-out episodes, all checkpoints"),
+        counted("Valid", "evaluation_valid_count", "Held-out episodes with a score"),
+        counted("Invalid", "evaluation_invalid_count", "Held-out episodes in which a call failed: no score, in no mean"),
+        counted("Missing", "evaluation_missing_count", "Held-out episodes not played"),
+        counted("Exploration asked for", "exploration_requested_count", "Exploration episodes"),
+        counted("Valid", "exploration_valid_count", "Exploration episodes with a score"),
+        counted("Invalid", "exploration_invalid_count", "Exploration episodes in which a call failed"),
+        counted("Steps", "step_count", "Both phases"),
+        counted("Failed calls", "failed_call_count", "Steps without a reply"),
+        counted("Unscored", "unscored_step_count", "Steps to which the agent gave no self-score"),
+        counted("History cut", "history_cut_step_count", "Steps whose prompt did not hold all earlier episodes"),
+    ]
+
+
+def _action_columns(rows: Sequence[Row]) -> list[Column]:
+    def counted(name: str, note: str) -> Column:
+        return Column(name.capitalize(), lambda r: fragments.count(r[f"{name}_count"]), note)
+
+    return [
+        *fragments.who(rows),
+        Column("Phase", lambda r: r["phase"], is_text=True),
+        Column("Usable", lambda r: fragments.rate(r, "usable_rate", "no step was answered"), "Ok or repaired"),
+        counted("ok", "Read and played"),
+        counted("repaired", "Read in spite of its spelling, and played"),
+        counted("unparsable", "No answer could be found in the reply"),
+        counted("invalid", "An answer that is no action of the game"),
+        counted("illegal", "An action that the rules did not allow there"),
+        counted("ambiguous", "More than one answer"),
+        Column("Failed calls", lambda r: fragments.count(r["failed_call_count"]), "No reply at all"),
+        Column("Steps", lambda r: fragments.count(r["step_count"])),
+    ]

@@ -1,0 +1,188 @@
+"""The curves: held-out score over exploration episodes, with the control and the reference players."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from s3gym.report import charts, fragments
+from s3gym.report.fragments import Column, Row
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from s3gym.warehouse import Warehouse
+
+TITLE = "Improvement"
+ORDER = 20
+MARTS = ("improvement_curve", "improvement", "int_anchors")
+
+_CURVES = """
+    from improvement_curve
+    order by game, intervention != 'main', intervention, model_id, pathway, replicate, cell_id, checkpoint
+"""
+_RANGES = """
+    with anchors as (
+        select cells.game, max(random_mean) as random, max(expert_mean) as expert
+        from int_selected_cells as cells
+        inner join int_anchors on int_anchors.config_id = cells.evaluation_config_id
+        where cells.intervention = 'main'
+        group by cells.game
+    ),
+
+    curves as (
+        select
+            game,
+            max(checkpoint) as last_checkpoint,
+            min(least(score, score_low)) as low,
+            max(greatest(score, score_high)) as high
+        from improvement_curve
+        group by game
+    )
+
+    select
+        curves.game,
+        curves.last_checkpoint,
+        anchors.random,
+        anchors.expert,
+        least(curves.low, anchors.random, anchors.expert) as low,
+        greatest(curves.high, anchors.random, anchors.expert) as high
+    from curves
+    left join anchors on anchors.game = curves.game
+"""
+_CELLS = """
+    from improvement
+    order by model_id, intervention != 'main', intervention, game, pathway, replicate, cell_id
+"""
+HEIGHT = 170
+PLAYERS = ("random", "expert")
+CROSS = "M-.5,-.5L.5,.5M.5,-.5L-.5,.5"
+
+
+def build(warehouse: "Warehouse") -> str:
+    """A chart a model and game, games one below the other, then the measures of each curve."""
+    points = warehouse.sql(_CURVES).to_dicts()
+    if not points:
+        return fragments.notice(
+            "No held-out episode has been played yet. `s3gym run` plays them before, between and after exploration."
+        )
+    ranges = {row["game"]: row for row in warehouse.sql(_RANGES).to_dicts()}
+    parts = [
+        fragments.lead(
+            "Mean held-out score after a number of exploration episodes, with 95 % intervals. The dotted rules are "
+            "the random and the expert player. A cross on the axis marks a checkpoint without a score, because an "
+            "episode there is invalid or missing; its neighbours are joined."
+        ),
+        fragments.pathway_key(row["pathway"] for row in points),
+    ]
+    for game, intervention in _distinct(points, "game", "intervention"):
+        rows = [row for row in points if (row["game"], row["intervention"]) == (game, intervention)]
+        title = game if intervention == "main" else f"{game}, {intervention}"
+        parts += [Markup("<h3>{}</h3>").format(title), _curves(title, rows, ranges[game])]
+    cells = warehouse.sql(_CELLS).to_dicts()
+    parts.append(fragments.table("Measures of every curve, grouped by model", cells, _columns(cells), "model_id"))
+    return Markup("\n").join(parts)
+
+
+def _distinct(rows: Sequence[Row], *names: str) -> list[tuple[str, ...]]:
+    return list(dict.fromkeys(tuple(row[name] for name in names) for row in rows))
+
+
+def _curves(title: str, rows: Sequence[Row], limits: Row) -> Markup:
+    chart = charts.specification(_chart(sorted({row["pathway"] for row in rows}), limits))
+    players = [{"player": name, "mean": limits[name]} for name in PLAYERS if limits[name] is not None]
+    figures = []
+    for (model,) in _distinct(rows, "model_id"):
+        shown = [row for row in rows if row["model_id"] == model]
+        data = {
+            "scored": [row for row in shown if row["is_valid"]],
+            "unscored": [row for row in shown if not row["is_valid"]],
+            "players": players,
+        }
+        description = f"Held-out score of {model} in {title} over exploration episodes, a line a pathway."
+        figures.append(charts.figure(chart, data, model, description, HEIGHT))
+    return charts.grid(figures)
+
+
+def _chart(pathways: Sequence[str], limits: Row) -> "alt.LayerChart":
+    """Reference players, bands, lines, points and crosses, on axes that all models of a game share."""
+    import altair as alt
+
+    def of(data: str) -> alt.Chart:
+        return alt.Chart(alt.NamedData(data)).encode(
+            x=alt.X(
+                "checkpoint:Q",
+                title="exploration episodes",
+                axis=alt.Axis(tickMinStep=1, grid=False),
+                scale=alt.Scale(domain=[0, limits["last_checkpoint"]], nice=False),
+            ),
+            color=alt.Color("pathway:N", scale=charts.pathway_scale(pathways), legend=None),
+            detail="cell_id:N",
+        )
+
+    y = alt.Scale(domain=[limits["low"], limits["high"]], zero=False, nice=True)
+    where = [alt.Tooltip("pathway:N"), alt.Tooltip("replicate:N"), alt.Tooltip("checkpoint:Q", title="after episodes")]
+    band = of("scored").mark_area(opacity=0.13).encode(
+        y=alt.Y("score_low:Q", title="score", scale=y), y2="score_high:Q"
+    )
+    line = of("scored").mark_line(strokeWidth=2).encode(
+        y=alt.Y("score:Q", scale=y),
+        strokeDash=alt.condition("datum.pathway == 'none'", alt.value([4, 3]), alt.value([1, 0])),
+    )
+    points = of("scored").mark_point(size=26, opacity=1, filled=True).encode(
+        y=alt.Y("score:Q", scale=y),
+        tooltip=[
+            *where,
+            alt.Tooltip("score:Q", format=".3f"),
+            alt.Tooltip("score_low:Q", title="from", format=".3f"),
+            alt.Tooltip("score_high:Q", title="to", format=".3f"),
+            alt.Tooltip("episode_count:Q", title="episodes"),
+        ],
+    )
+    crosses = of("unscored").mark_point(shape=CROSS, size=45, strokeWidth=2, opacity=1).encode(
+        y=alt.value(HEIGHT),
+        tooltip=[
+            *where,
+            alt.Tooltip("invalid_count:Q", title="no score: invalid"),
+            alt.Tooltip("requested_count:Q", title="of"),
+        ],
+    )
+    player = alt.Chart(alt.NamedData("players")).encode(y=alt.Y("mean:Q", scale=y))
+    rule = player.mark_rule(strokeDash=[1, 3], color="var(--muted)")
+    name = player.mark_text(align="left", dx=4).encode(x=alt.value("width"), text="player:N")
+    return alt.layer(rule, name, band, line, points, crosses).properties(
+        padding={"left": 2, "right": 42, "top": 6, "bottom": 2}
+    )
+
+
+def _columns(rows: Sequence[Row]) -> list[Column]:
+    return [
+        *fragments.who(rows),
+        _measure("First", "initial_score", "Mean held-out score before any experience"),
+        _measure("Last", "last_score", "Mean held-out score at the last checkpoint"),
+        _measure("Mean", "avg_score", "Mean over the checkpoints"),
+        _measure("Best", "max_score", "Highest checkpoint"),
+        _measure("AUC+", "auc_plus", "Area of the curve above its first score, in score times episodes"),
+        _measure("AUC−", "auc_minus", "Area of the curve below its first score, in score times episodes"),
+        _measure("Net area", "net_area", "AUC+ less AUC−"),
+        Column("NABA", _naba, fragments.NABA),
+        _measure("Normalised first", "normalised_initial", "0 is the random player, 1 the expert"),
+        _measure("Normalised last", "normalised_last", "0 is the random player, 1 the expert"),
+        _measure("Normalised area", "normalised_net_area", "Mean height of the curve over its start, on that scale"),
+        Column("Checkpoints", _checkpoints, "Valid checkpoints of all"),
+        Column("Episodes", lambda r: fragments.count(r["episode_count"]), "Valid held-out episodes"),
+        Column("Invalid", lambda r: fragments.count(r["invalid_episode_count"]), "Held-out episodes without a score"),
+    ]
+
+
+def _measure(label: str, name: str, note: str) -> Column:
+    why = "no reference players" if name.startswith("normalised") else "too few valid checkpoints"
+    return Column(label, lambda r: fragments.number(r[name], why), note)
+
+
+def _naba(row: Row) -> Markup:
+    return fragments.number(row["naba"], fragments.why_no_naba(row), decimals=3)
+
+
+def _checkpoints(row: Row) -> Markup:
+    return Markup("{}/{}").format(row["valid_checkpoint_count"], row["checkpoint_count"])

@@ -1,0 +1,37 @@
+-- Evaluation episodes of a cell beside those of its control on the same instances.
+--
+-- grain: cell, control, checkpoint, seed
+-- key: cell_id, control_cell_id, checkpoint, seed
+-- columns:
+--   cell_id          text; of a pathway other than none
+--   control_cell_id  text; with the pathway none and all else equal
+--   checkpoint       exploration episodes behind the agent, from 1
+--   seed             integer; of the instance both played
+--   difference       game's unit; final score of the cell minus that of the control
+-- left out: invalid episodes, with their partners, and checkpoint 0, where both are the same episode.
+with evaluations as (
+    select
+        cells.cell_id,
+        cells.comparison_id,
+        cells.pathway,
+        episodes.checkpoint,
+        episodes.seed,
+        episodes.final_score
+    from int_selected_cells as cells
+    inner join int_cell_episodes as episodes on cells.cell_id = episodes.cell_id
+    where episodes.phase = 'evaluation' and episodes.is_valid and episodes.checkpoint > 0
+)
+
+select
+    treated.cell_id,
+    control.cell_id as control_cell_id,
+    treated.checkpoint,
+    treated.seed,
+    treated.final_score - control.final_score as difference
+from evaluations as treated
+inner join evaluations as control
+    on
+        treated.comparison_id = control.comparison_id
+        and treated.checkpoint = control.checkpoint
+        and treated.seed = control.seed
+where treated.pathway != 'none' and control.pathway = 'none'

@@ -1,0 +1,72 @@
+-- Rates over steps with their intervals, one row a rate.
+--
+-- grain: cell, phase, rate
+-- key: cell_id, phase, rate_name
+-- columns:
+--   cell_id      text
+--   phase        text; exploration or evaluation
+--   rate_name    text; agreement, over_confidence, under_confidence or usable
+--   event_count  steps
+--   trial_count  steps; 0 where the rate is unknown
+--   rate         0 to 1; null where trial_count is 0
+--   rate_low     0 to 1; 95 % Wilson interval
+--   rate_high    0 to 1
+-- formula: (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z = 1.960
+-- source: Wilson (1927), Journal of the American Statistical Association 22, 209-212
+-- left out: steps of one episode are taken as independent, which they are not quite: the interval is a lower bound
+--     on what is not known.
+with rates as (
+    select
+        counts.cell_id,
+        counts.phase,
+        listed.rate_name,
+        case listed.rate_name
+            when 'agreement' then counts.agreement_count
+            when 'over_confidence' then counts.over_count
+            when 'under_confidence' then counts.under_count
+            when 'usable' then counts.ok_count + counts.repaired_count
+        end as event_count,
+        case when listed.rate_name = 'usable' then counts.answered_count else counts.scored_count end as trial_count
+    from int_step_counts as counts
+    cross join (
+        values ('agreement'), ('over_confidence'), ('under_confidence'), ('usable')
+    ) as listed (rate_name)
+),
+
+proportions as (
+    select
+        rates.cell_id,
+        rates.phase,
+        rates.rate_name,
+        rates.event_count,
+        rates.trial_count,
+        rates.event_count / nullif(rates.trial_count, 0) as p,
+        t.t_quantile * t.t_quantile / nullif(rates.trial_count, 0) as z2_over_n
+    from rates
+    cross join int_t_quantiles as t
+    where t.degrees_of_freedom = 'infinity'
+),
+
+wilson as (
+    select
+        cell_id,
+        phase,
+        rate_name,
+        event_count,
+        trial_count,
+        p,
+        (p + z2_over_n / 2) / (1 + z2_over_n) as centre,
+        sqrt(z2_over_n * (p * (1 - p) + z2_over_n / 4)) / (1 + z2_over_n) as half_width
+    from proportions
+)
+
+select
+    cell_id,
+    phase,
+    rate_name,
+    event_count,
+    trial_count,
+    p as rate,
+    case when p is not null then greatest(centre - half_width, 0) end as rate_low,
+    case when p is not null then least(centre + half_width, 1) end as rate_high
+from wilson

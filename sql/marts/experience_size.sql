@@ -1,0 +1,37 @@
+-- Experience size: how much a cell's agent got to read of what it lived through.
+--
+-- grain: cell, checkpoint
+-- key: cell_id, checkpoint
+-- columns:
+--   cell_id         text
+--   model_id        text
+--   game            text
+--   pathway         text
+--   intervention    text
+--   replicate       integer, from 0
+--   checkpoint      exploration episodes the experience rests on
+--   kind            text; history or memory
+--   token_count     tokens the agent gets to read; this and the next three are null where error_kind is not
+--   steps_kept      steps the experience was made from
+--   steps_dropped   steps that did not fit the history limit
+--   tokens_dropped  tokens of these
+--   error_kind      text; why a memory could not be built; null when it was
+-- left out: what was read between checkpoints; each exploration step records its own history_tokens_dropped.
+select
+    cells.cell_id,
+    cells.model_id,
+    cells.game,
+    cells.pathway,
+    cells.intervention,
+    cells.replicate,
+    experiences.checkpoint,
+    experiences.kind,
+    case when experiences.error_kind is null then experiences.token_count end as token_count,
+    case when experiences.error_kind is null then experiences.steps_kept end as steps_kept,
+    case when experiences.error_kind is null then experiences.steps_dropped end as steps_dropped,
+    case when experiences.error_kind is null then experiences.tokens_dropped end as tokens_dropped,
+    experiences.error_kind
+from int_selected_cells as cells
+inner join stg_cell_stages as links on cells.run_id = links.run_id and cells.cell_id = links.cell_id
+inner join stg_experiences as experiences on links.stage_key = experiences.stage_key
+where links.stage = 'build_experience'

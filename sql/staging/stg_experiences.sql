@@ -1,0 +1,49 @@
+-- What a pathway made of the episodes so far.
+--
+-- grain: stage, checkpoint
+-- key: stage_key, checkpoint
+-- columns:
+--   stage_key           text
+--   game                text
+--   pathway             text
+--   checkpoint          exploration episodes it rests on, from 0
+--   kind                text; history or memory
+--   text                text; the memory; null for history, which is the steps themselves
+--   content_hash        text; SHA-256 of what the agent gets to read
+--   token_count         tokens of what the agent gets to read
+--   source_episode_ids  list of text
+--   steps_kept          steps
+--   steps_dropped       steps that did not fit the history limit
+--   tokens_dropped      tokens of these
+--   prompt_tokens       tokens; this and the next five are null where the provider reported nothing
+--   cached_tokens       tokens; part of prompt_tokens
+--   completion_tokens   tokens
+--   reasoning_tokens    tokens
+--   cost_usd            US dollars
+--   latency_seconds     seconds of the call as first made; null for scripted players
+--   finish_reason       text
+--   error_kind          text; null when the call succeeded
+--   error_message       text; null when the call succeeded
+select
+    stage_key,
+    game,
+    pathway,
+    checkpoint,
+    kind,
+    text,
+    content_hash,
+    token_count,
+    source_episode_ids,
+    steps_kept,
+    steps_dropped,
+    tokens_dropped,
+    prompt_tokens,
+    cached_tokens,
+    completion_tokens,
+    reasoning_tokens,
+    cost_usd,
+    latency_seconds,
+    finish_reason,
+    error_kind,
+    error_message
+from raw.experiences

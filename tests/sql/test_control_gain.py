@@ -1,0 +1,93 @@
+from typing import Any
+
+import pytest
+
+from tests.sql.lab import Lab, row
+
+
+def pair(lab: Lab, cell: dict[int, list[Any]], control: dict[int, list[Any]], **settings: Any) -> None:
+    lab.add("cell", {0: [0.0], **cell}, start="y0", pathway="history", **settings)
+    lab.add("control", {0: [0.0], **control}, start="y0", pathway="none", exploration_episode_count=0)
+
+
+def test_error_is_clustered_by_instance(lab: Lab) -> None:
+    lab.anchors(random=0.0, expert=6.0)
+    pair(lab, {3: [1.0, 0.0], 6: [3.0, 2.0]}, {3: [0.0, 0.0], 6: [0.0, 0.0]})
+    gain = row(lab.open(), "control_gain")
+    # differences: instance 0: 1, 3; instance 1: 0, 2; mean 1.5
+    # residual sums: -0.5 + 1.5 = 1 and -1.5 + 0.5 = -1; error sqrt(2/1 * 2) / 4 = 0.5; t(1) = 12.706
+    assert (gain["pair_count"], gain["cluster_count"], gain["mean_difference"]) == (4, 2, 1.5)
+    assert gain["standard_error"] == pytest.approx(0.5)
+    assert gain["difference_low"] == pytest.approx(1.5 - 6.353)
+    assert gain["difference_high"] == pytest.approx(1.5 + 6.353)
+    assert gain["normalised_difference"] == pytest.approx(0.25)
+    assert (gain["is_beyond_noise"], gain["control_cell_id"]) == (False, "control")
+
+
+def test_interval_that_excludes_zero_is_beyond_noise(lab: Lab) -> None:
+    pair(lab, {3: [4.0, 5.0, 6.0]}, {3: [0.0, 0.0, 0.0]})
+    gain = row(lab.open(), "control_gain")
+    # mean 5, residuals -1, 0, 1: sqrt(3/2 * 2) / 3 = 0.57735; t(2) = 4.303: 5 -+ 2.48434
+    assert gain["difference_low"] == pytest.approx(2.51566, abs=1e-5)
+    assert gain["is_beyond_noise"] is True
+
+
+def test_checkpoint_zero_and_invalid_episodes_are_in_no_pair(lab: Lab) -> None:
+    pair(lab, {3: [1.0, None, 3.0]}, {3: [0.0, 0.0, None]})
+    gain = row(lab.open(), "control_gain")
+    assert (gain["pair_count"], gain["mean_difference"]) == (1, 1.0)
+    # one instance: no error can be told
+    assert (gain["standard_error"], gain["difference_low"], gain["is_beyond_noise"]) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("difference", "instances", "verdict"),
+    [
+        (0.0, 2, False),
+        (0.1, 5, None),  # sign test: 2^-4 = 0.0625
+        (0.1, 6, True),  # 2^-5 = 0.03125
+        (-0.1, 6, True),
+    ],
+)
+def test_one_and_the_same_difference_has_no_interval_but_a_sign(
+    lab: Lab, difference: float, instances: int, verdict: bool | None
+) -> None:
+    pair(
+        lab,
+        {3: [difference] * instances, 6: [difference] * instances},
+        dict.fromkeys((3, 6), [0.0] * instances),
+    )
+    gain = row(lab.open(), "control_gain")
+    assert gain["mean_difference"] == pytest.approx(difference)
+    assert (gain["standard_error"], gain["difference_high"]) == (None, None)
+    assert gain["is_beyond_noise"] is verdict
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"model_id": "other"},
+        {"replicate": 1},
+        {"base_seed": 7},
+        {"intervention": "oracle_judge"},
+        {"temperature": 0.5},
+        {"model_revision": "r2"},
+        {"evaluation_config_id": "other"},
+    ],
+)
+def test_cell_without_a_control_of_its_settings_gains_null(lab: Lab, setting: dict[str, Any]) -> None:
+    pair(lab, {3: [1.0]}, {3: [0.0]}, **setting)
+    gain = row(lab.open(), "control_gain")
+    assert (gain["pair_count"], gain["mean_difference"], gain["control_cell_id"]) == (0, None, None)
+
+
+def test_history_settings_do_not_part_a_cell_from_its_control(lab: Lab) -> None:
+    pair(lab, {3: [1.0]}, {3: [0.0]}, history_token_limit=5, history_cut="oldest")
+    assert row(lab.open(), "control_gain")["pair_count"] == 1
+
+
+def test_control_with_most_pairs_counts(lab: Lab) -> None:
+    pair(lab, {3: [2.0], 6: [2.0]}, {3: [1.0], 6: [1.0]})
+    lab.add("a shorter control", {3: [0.0]}, pathway="none")
+    gain = row(lab.open(), "control_gain")
+    assert (gain["control_cell_id"], gain["pair_count"], gain["mean_difference"]) == ("control", 2, 1.0)

@@ -1,0 +1,170 @@
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from s3gym.journal import Journal, JournalError
+from s3gym.models.base import Completion, ModelError, Request
+from s3gym.records import CallFacts
+from tests.models.loopback import request_of
+
+ANSWER = Completion(
+    text="Answer: UP, Score: 0 🍎",
+    reasoning="hm",
+    facts=CallFacts(prompt_tokens=20, cost_usd=0.1, latency_seconds=0.5, finish_reason="stop"),
+)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    with Journal(tmp_path / "journal.db") as opened:
+        yield opened
+
+
+def keep(journal: Journal, request: Request, answer: Completion = ANSWER) -> str:
+    key = journal.key({"model": "m"}, request)
+    journal.record_success(key, "m", request, answer)
+    return key
+
+
+def test_an_answer_comes_back_whole_and_marked_as_replayed(journal: Journal) -> None:
+    key = keep(journal, request_of())
+    assert journal.lookup(key) == replace(ANSWER, is_replayed=True)
+
+
+def test_what_was_never_asked_is_not_there(journal: Journal) -> None:
+    assert journal.lookup("nothing") is None
+    assert journal.attempts("nothing") == 0
+
+
+def test_a_failure_is_kept_and_never_replayed(journal: Journal, tmp_path: Path) -> None:
+    key = journal.key({"model": "m"}, request_of())
+    journal.record_failure(key, "m", request_of(), ModelError("timeout", "no answer within 5 s"))
+    assert journal.lookup(key) is None
+    assert journal.attempts(key) == 1
+    stored = sqlite3.connect(tmp_path / "journal.db").execute(
+        "select attempt, error_kind, error_message from calls"
+    )
+    assert stored.fetchall() == [(1, "timeout", "no answer within 5 s")]
+
+
+def test_attempts_are_numbered_on_after_a_restart(tmp_path: Path) -> None:
+    request = request_of()
+    with Journal(tmp_path / "journal.db") as journal:
+        key = journal.key({}, request)
+        journal.record_failure(key, "m", request, ModelError("server", "oops"))
+    with Journal(tmp_path / "journal.db") as journal:
+        journal.record_success(key, "m", request, ANSWER)
+        assert journal.attempts(key) == 2
+        assert journal.lookup(key) is not None
+
+
+def test_the_first_success_is_the_answer_for_ever(journal: Journal) -> None:
+    key = keep(journal, request_of())
+    keep(journal, request_of(), Completion(text="another"))
+    found = journal.lookup(key)
+    assert found is not None and found.text == ANSWER.text
+
+
+def test_the_key_is_made_of_all_that_can_change_an_answer_and_of_nothing_else(journal: Journal) -> None:
+    base = request_of("hello", seed=1, temperature=0.5)
+    other_requests = [
+        request_of("hello!", seed=1, temperature=0.5),
+        request_of("hello", seed=2, temperature=0.5),
+        request_of("hello", seed=1, temperature=None),
+        replace(base, purpose="judge"),
+        replace(base, decoding=replace(base.decoding, max_output_tokens=99)),
+        replace(base, messages=({"role": "assistant", "content": "hello"},)),
+        replace(base, messages=base.messages * 2),
+    ]
+    keys = {journal.key({"model": "m"}, request) for request in [base, *other_requests]}
+    keys.add(journal.key({"model": "m", "revision": "2"}, base))
+    assert len(keys) == 1 + len(other_requests) + 1
+    patient = request_of("hello", seed=1, temperature=0.5, timeout_seconds=99.0)
+    assert journal.key({"model": "m"}, patient) == journal.key({"model": "m"}, base)
+
+
+def test_a_message_that_requests_share_is_stored_once(journal: Journal, tmp_path: Path) -> None:
+    episode = [{"role": "user", "content": f"step {number}"} for number in range(5)]
+    for length in (1, 3, 5):  # 9 messages sent, 5 different
+        keep(journal, replace(request_of(), messages=tuple(episode[:length])))
+    with Journal(tmp_path / "journal.db") as again:  # a new process does not know what is stored
+        keep(again, replace(request_of(seed=1), messages=tuple(episode)))
+    reader = sqlite3.connect(tmp_path / "journal.db")
+    assert reader.execute("select count(*) from messages").fetchone() == (5,)
+    # one hash of 32 bytes a message
+    assert reader.execute("select length(messages) / 32 from calls order by created_at").fetchall() == [
+        (1,),
+        (3,),
+        (5,),
+        (5,),
+    ]
+
+
+def test_any_text_can_be_kept(journal: Journal) -> None:
+    strange = "\x00\ud800\u2028'\"\\"
+    key = keep(journal, request_of(strange), Completion(text=strange))
+    found = journal.lookup(key)
+    assert found is not None and found.text == strange
+
+
+WRITER = """
+import os, signal, sys
+from pathlib import Path
+from s3gym.journal import Journal
+from s3gym.models.base import Completion
+from tests.models.loopback import request_of
+journal = Journal(Path(sys.argv[1]))
+for number in range(25):
+    journal.record_success("shared", "m", request_of(str(number)), Completion(text=str(number)))
+    print(number, flush=True)
+if sys.argv[2] == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+ROOT = Path(__file__).parent.parent
+
+
+def writer(path: Path, end: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", WRITER, str(path), end]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+
+def test_a_killed_process_loses_nothing_it_had_recorded(tmp_path: Path) -> None:
+    process = writer(tmp_path / "journal.db", "killed")
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    with Journal(tmp_path / "journal.db") as journal:
+        assert journal.attempts("shared") == len(said.split()) == 25
+
+
+def test_processes_share_a_journal_from_its_first_moment(tmp_path: Path) -> None:
+    processes = [writer(tmp_path / "journal.db", "done") for _ in range(3)]
+    assert [process.wait(timeout=60) for process in processes] == [0, 0, 0]
+    reader = sqlite3.connect(tmp_path / "journal.db")
+    assert reader.execute("select count(*), max(attempt) from calls").fetchone() == (
+        75,
+        75,
+    )  # 3 x 25, none numbered twice
+
+
+def test_a_file_that_is_no_journal_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    path.write_bytes(os.urandom(8192))
+    with pytest.raises(JournalError, match="journal.db: .*move it away"):
+        Journal(path)
+
+
+def test_a_journal_of_another_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    Journal(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute("pragma user_version = 99")
+    connection.close()
+    with pytest.raises(JournalError, match="version 99, this s3gym writes 1"):
+        Journal(path)
