@@ -20,7 +20,6 @@ from typing import Any
 
 from s3gym.models.base import Completion, ModelError, Request
 from s3gym.records import CallFacts
-from s3gym.transcript import Message
 
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 60.0
@@ -28,7 +27,7 @@ BUSY_SECONDS = 60.0
 
 _TABLES = """
 create table if not exists messages (
-    hash blob primary key,     -- SHA-256 of message
+    hash blob primary key,     -- SHA-256 of role, line break, content
     message text not null      -- JSON: role and content
 );
 create table if not exists calls (
@@ -103,9 +102,8 @@ class Journal:
 
     def lookup(self, key: str) -> Completion | None:
         """The answer to a call made before, the first success of its attempts; None when there is none."""
-        rows = self._select(
-            "select completion from calls where key = ? and completion is not null order by attempt limit 1", key
-        )
+        found = "key = ? and completion is not null order by attempt limit 1"
+        rows = self._select(f"select completion from calls where {found}", key)
         if not rows:
             return None
         stored = json.loads(rows[0][0])
@@ -134,7 +132,7 @@ class Journal:
     ) -> None:
         hashes = _hashes(request)
         new = {
-            digest: _json(message)
+            digest: json.dumps(message)  # ASCII: any text can be stored
             for digest, message in zip(hashes, request.messages, strict=True)
             if digest not in self._stored
         }
@@ -174,8 +172,5 @@ class Journal:
 
 
 def _hashes(request: Request) -> list[bytes]:
-    return [sha256(_json(message).encode()).digest() for message in request.messages]
-
-
-def _json(message: Message) -> str:
-    return json.dumps(message, sort_keys=True)  # ASCII: any text can be stored
+    said = (f"{message['role']}\n{message['content']}" for message in request.messages)
+    return [sha256(text.encode("utf-8", "surrogatepass")).digest() for text in said]

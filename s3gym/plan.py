@@ -183,11 +183,11 @@ def make_plan(config: RunConfig) -> RunPlan:
         for replicate in range(config.replicates)
     ]
     laid_out = [(subject, tuple(_stages(subject))) for subject in subjects]
-    ids = [_cell_id(subject, stages) for subject, stages in laid_out]
-    run_id = _hash({"cells": ids, "version": __version__, "scale": config.scale})[:16]
+    by_id = {_cell_id(subject, stages): (subject, stages) for subject, stages in laid_out}  # asked twice is once
+    run_id = _hash({"cells": list(by_id), "version": __version__, "scale": config.scale})[:16]
     cells = tuple(
         CellPlan(_cell_record(run_id, cell_id, subject, stages), stages)
-        for cell_id, (subject, stages) in zip(ids, laid_out, strict=True)
+        for cell_id, (subject, stages) in by_id.items()
     )
     run = Run(
         run_id=run_id,
@@ -317,13 +317,15 @@ def _changed(game: Game[Any, Any, Any], phase: str, config: RunConfig) -> Config
     for name, value in changes.items():
         if name not in types:
             raise UnknownName(f"setting of game.{game.id}.{phase}", name, types)
-        if isinstance(value, list):
-            changes = {**changes, name: tuple(value)}
-        elif types[name] is not type(None) and type(value) is not types[name]:
+        given = tuple(value) if isinstance(value, list) else value
+        if types[name] is not type(None) and type(given) is not types[name]:
             raise ConfigError(
                 f"game.{game.id}.{phase}.{name} = {value!r}: expected {types[name].__name__}, "
                 f"such as {getattr(frozen, name)!r}"
             )
+        changes = {**changes, name: given}
+    if changes.get("horizon", 1) < 1:
+        raise ConfigError(f"game.{game.id}.{phase}.horizon = {changes['horizon']}: expected at least 1 step")
     try:
         return dataclasses.replace(frozen, **changes)
     except ValueError as error:

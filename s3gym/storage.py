@@ -60,8 +60,10 @@ def to_arrow(table: str, rows: Sequence[Any]) -> pa.Table:
         values = [getattr(row, field.name) for row in rows]
         try:
             array = pa.array(values, field.type)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
             raise StorageError(f"table {table}, column {field.name}: {error}") from None
+        if pa.types.is_integer(field.type) and any(isinstance(v, float) for v in values):  # Arrow would cut it
+            raise StorageError(f"table {table}, column {field.name}: a float in a column of integers")
         if array.null_count and not field.nullable:
             raise StorageError(f"table {table}, column {field.name}: null in a column that must have a value")
         if pa.types.is_floating(field.type) and any(v is not None and v != v for v in values):

@@ -9,7 +9,7 @@ from tests.models.loopback import CANARY, Loopback
 
 @pytest.fixture
 def loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
-    """An OpenAI-compatible server on localhost: give ``api.load`` its ``base_url`` and a model ``openai/...``.
+    """An OpenAI-compatible server on localhost: give ``api.load`` its ``base_url`` and ``openai/...``.
 
     See ``tests/models/loopback.py`` for how it is programmed.
     """

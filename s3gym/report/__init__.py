@@ -1,1 +1,1 @@
-"""The report: marts in, one self-contained HTML file out; computes no number and loads no game and no model."""
+"""The report: marts in, one HTML file out; computes no number, loads no game and no model."""

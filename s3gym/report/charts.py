@@ -1,8 +1,8 @@
 """Charts as figures of the page: an altair chart becomes a JSON specification that the page draws.
 
-A chart is made once a section and filled with the rows of each figure: altair checks a chart slowly, and small charts
-side by side differ in nothing else. Colours are CSS variables of the page, so that one specification serves light and
-dark. The libraries that draw (vega, vega-lite, vega-embed) are embedded once, by ``render``.
+A chart is made once and filled with the rows of each figure: altair checks a chart slowly, and small charts
+side by side differ in nothing else. Colours are CSS variables of the page, so that one specification serves
+light and dark. The libraries that draw (vega, vega-lite, vega-embed) are embedded once, by ``render``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,15 +46,19 @@ def pathway_scale(names: Iterable[str]) -> "alt.Scale":
     return alt.Scale(domain=domain, range=[pathway_colour(name) for name in domain])
 
 
-def specification(chart: "alt.LayerChart | alt.Chart") -> dict[str, Any]:
+def specification(chart: "alt.TopLevelMixin") -> dict[str, Any]:
     """A chart without its rows; its data are ``alt.NamedData``, to be given by ``figure``."""
     return {**chart.to_dict(), "config": THEME, "autosize": {"type": "fit-x", "contains": "padding"}}
 
 
 def figure(
-    specification: Mapping[str, Any], data: Mapping[str, Sequence[Row]], caption: str, description: str, height: int
+    specification: Mapping[str, Any],
+    data: Mapping[str, Sequence[Row]],
+    caption: str,
+    description: str,
+    height: int,
 ) -> Markup:
-    """A chart as wide as its place in the page and ``height`` pixels high, with a caption and a description."""
+    """A chart as wide as its place in the page, ``height`` pixels high, with caption and description."""
     spec = {**specification, "datasets": data, "width": "container", "height": height}
     return Markup(
         '<figure class="chart"><figcaption>{}</figcaption>'

@@ -1,6 +1,6 @@
 """Pieces of HTML that sections are made of: numbers for people, tables, notices and embedded JSON.
 
-Everything is escaped here; a section never joins strings of HTML itself. No number is computed here, only written.
+Everything is escaped here; a section joins no strings of HTML. No number is computed here, only written.
 """
 
 import json
@@ -55,16 +55,22 @@ def number(value: float | None, why: str, decimals: int = 2, signed: bool = Fals
     return Markup(escape(text.replace("-", "−")))
 
 
-def estimate(value: float | None, low: float | None, high: float | None, why: str, signed: bool = False) -> Markup:
+def estimate(
+    value: float | None, low: float | None, high: float | None, why: str, signed: bool = False
+) -> Markup:
     """``value [low, high]``; decimals are added while the interval is narrower than they can show."""
     if value is None:
         return missing(why)
     if low is None or high is None or low == high:
-        aside = Markup('<span class="aside" title="Too few values for an interval, or all of them equal">(no interval)</span>')
+        aside = Markup(
+            '<span class="aside" title="Too few values, or all of them equal">(no interval)</span>'
+        )
         return Markup("{} {}").format(number(value, why, signed=signed), aside)
-    decimals = min(MAX_DECIMALS, max(2, -floor(log10(high - low)) + 1))
+    decimals = min(MAX_DECIMALS, max(2, -floor(log10(high - low))))
     ends = [number(end, why, decimals, signed) for end in (low, high)]
-    return Markup('{} <span class="interval">[{}, {}]</span>').format(number(value, why, decimals, signed), *ends)
+    return Markup('{} <span class="interval">[{}, {}]</span>').format(
+        number(value, why, decimals, signed), *ends
+    )
 
 
 def percent(value: float | None, why: str) -> Markup:
@@ -102,14 +108,18 @@ def why_no_naba(row: Row) -> str:
 
 
 def badge(text: str, kind: str) -> Markup:
-    """A word in a coloured shape; ``kind`` is ``good``, ``bad`` or ``plain``, and each has a sign of its own."""
+    """A word in a coloured shape; ``kind`` is ``good``, ``bad`` or ``plain``, each with its sign."""
     sign = {"good": "▲", "bad": "▼", "plain": "●"}[kind]
-    return Markup('<span class="badge {}"><span aria-hidden="true">{}</span> {}</span>').format(kind, sign, text)
+    return Markup('<span class="badge {}"><span aria-hidden="true">{}</span> {}</span>').format(
+        kind, sign, text
+    )
 
 
 def notice(text: str) -> Markup:
     """A sentence that stands where something is missing or needs care; words in backticks are set as code."""
-    pieces = [Markup("<code>{}</code>").format(p) if i % 2 else escape(p) for i, p in enumerate(text.split("`"))]
+    pieces = [
+        Markup("<code>{}</code>").format(p) if i % 2 else escape(p) for i, p in enumerate(text.split("`"))
+    ]
     return Markup('<p class="notice">{}</p>').format(Markup("").join(pieces))
 
 
@@ -129,7 +139,9 @@ def who(rows: Sequence[Row]) -> list[Column]:
     columns = [
         Column("Game", lambda r: r["game"], is_text=True),
         Column("Pathway", lambda r: pathway(r["pathway"]), is_text=True),
-        Column("Intervention", lambda r: r["intervention"], "The one link of the chain that was changed", True),
+        Column(
+            "Intervention", lambda r: r["intervention"], "The one link of the chain that was changed", True
+        ),
         Column("Replicate", lambda r: str(r["replicate"]), "Which set of exploration seeds"),
     ]
     constant = {
@@ -158,7 +170,9 @@ def pathway(name: str) -> Markup:
 def pathway_key(names: Iterable[str]) -> Markup:
     """The key to the pathways' colours, once for many charts."""
     items = [Markup("<li>{}</li>").format(pathway(name)) for name in sorted(set(names))]
-    return Markup('<ul class="key" aria-label="Colours of the pathways">{}</ul>').format(Markup("").join(items))
+    return Markup('<ul class="key" aria-label="Colours of the pathways">{}</ul>').format(
+        Markup("").join(items)
+    )
 
 
 def table(caption: str, rows: Sequence[Row], columns: Sequence[Column], group: str | None = None) -> Markup:
@@ -195,6 +209,6 @@ def _side(column: Column) -> str:
 
 
 def embedded_json(value: Any) -> Markup:
-    """``value`` as JSON that is safe inside a ``<script>``: no text in it can end the element or open another."""
+    """``value`` as JSON that is safe inside a ``<script>``: no text in it ends the element or opens one."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Markup(text.translate(_ESCAPES))

@@ -1,6 +1,5 @@
-"""Drives headless Chromium over its DevTools pipe: opens a page, runs expressions in it, presses keys, looks at it."""
+"""Drives headless Chromium over its DevTools pipe: opens a page, runs expressions in it and presses keys."""
 
-import base64
 import json
 import os
 import shlex
@@ -11,10 +10,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-dev-shm-usage --remote-debugging-pipe"
-).split()
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--remote-debugging-pipe",
+]
 PATIENCE_SECONDS = 60
 
 
@@ -82,7 +89,9 @@ class Chromium:
         if method == "Runtime.consoleAPICalled" and about["type"] in ("error", "warning", "assert"):
             self.complaints.append(str([a.get("value", a.get("description")) for a in about["args"]]))
         elif method == "Runtime.exceptionThrown":
-            self.complaints.append(about["exceptionDetails"].get("exception", {}).get("description", str(about)))
+            self.complaints.append(
+                about["exceptionDetails"].get("exception", {}).get("description", str(about))
+            )
         elif method == "Log.entryAdded" and about["entry"]["level"] in ("error", "warning"):
             self.complaints.append(about["entry"]["text"])
         elif method == "Network.requestWillBeSent":
@@ -90,10 +99,19 @@ class Chromium:
 
     def open(self, page: Path, fragment: str = "", width: int = 1200, height: int = 900) -> None:
         """Loads a local file afresh and waits until it is complete."""
-        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.send(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
         self.send("Page.navigate", url="about:blank")
         self.send("Page.navigate", url=page.as_uri() + fragment)
-        self.wait(lambda: self.run("location.protocol === 'file:' && document.readyState === 'complete'"), "the page")
+        self.wait(
+            lambda: self.run("location.protocol === 'file:' && document.readyState === 'complete'"),
+            "the page",
+        )
 
     def run(self, expression: str) -> Any:
         """Value of a JavaScript expression in the page."""
@@ -105,17 +123,12 @@ class Chromium:
         """Waits until something is so."""
         end = time.monotonic() + PATIENCE_SECONDS
         while not is_so():
-            assert time.monotonic() < end, f"waited {PATIENCE_SECONDS} s in vain for {what}; {self.complaints}"
+            assert time.monotonic() < end, (
+                f"waited {PATIENCE_SECONDS} s in vain for {what}; {self.complaints}"
+            )
             time.sleep(0.05)
 
     def press(self, key: str) -> None:
         """Presses and releases a key by its name, such as ``ArrowRight``."""
         for kind in ("keyDown", "keyUp"):
             self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key)
-
-    def picture(self, path: Path, top: float = 0, height: float | None = None) -> None:
-        """Writes a PNG of the page, or of the part that starts at ``top``."""
-        size = self.send("Page.getLayoutMetrics")["cssContentSize"]
-        area = {"x": 0, "y": top, "width": size["width"], "height": height or size["height"] - top, "scale": 1}
-        shot = self.send("Page.captureScreenshot", clip=area, captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(shot["data"]))

@@ -1,4 +1,4 @@
-"""Makes a small data folder as a run would leave it, from a seed; numbers are drawn, so tests state none of them."""
+"""Makes a small data folder as a run would leave it, from a seed; its numbers are drawn, none is stated."""
 
 import json
 import random
@@ -37,7 +37,7 @@ def make(
             start = f"evaluate-{_slug(model)}-{game}-0"
             _write(data, start, game, _evaluation(start, model, game, "none", 0, episodes, cycles, reply))
             for pathway in pathways:
-                cell = _cell(model, game, pathway, cycles, episodes)
+                cell = cell(model, game, pathway, cycles, episodes)
                 cells.append(cell)
                 links.append(_link(cell, start, "evaluate", 0, episodes))
                 links += _cycles(data, cell, cycles, episodes, reply)
@@ -56,9 +56,13 @@ def _cycles(data: Path, cell: Cell, cycles: int, episodes: int, reply: str) -> l
     for cycle in range(cycles):
         after = (cycle + 1) * INTERVAL
         if cell.pathway != "none":
-            explored = _write(data, f"explore-{cell.cell_id}-{cycle}", cell.game, _exploration(cell, cycle, reply))
+            explored = _write(
+                data, f"explore-{cell.cell_id}-{cycle}", cell.game, _exploration(cell, cycle, reply)
+            )
             judged = _write(data, f"self_judge-{cell.cell_id}-{cycle}", cell.game, _judgments(cell, cycle))
-            built = _write(data, f"build_experience-{cell.cell_id}-{cycle}", cell.game, _built(cell, after, reply))
+            built = _write(
+                data, f"build_experience-{cell.cell_id}-{cycle}", cell.game, _built(cell, after, reply)
+            )
             links += [
                 _link(cell, explored, "explore", cycle * INTERVAL, INTERVAL),
                 _link(cell, judged, "self_judge", cycle * INTERVAL, INTERVAL),
@@ -87,7 +91,8 @@ def _link(cell: Cell, key: str, stage: str, checkpoint: int, count: int) -> Cell
     )
 
 
-def _cell(model: str, game: str, pathway: str, cycles: int, episodes: int) -> Cell:
+def cell(model: str, game: str, pathway: str, cycles: int = 2, episodes: int = 4) -> Cell:
+    """One cell of the run."""
     return Cell(
         run_id="run-1",
         cell_id=f"{_slug(model)}-{game}-{pathway}",
@@ -135,7 +140,16 @@ def _evaluation(
 def _exploration(cell: Cell, cycle: int, reply: str) -> dict[str, list[Any]]:
     rows: dict[str, list[Any]] = {"episodes": [], "steps": []}
     for index in range(cycle * INTERVAL, (cycle + 1) * INTERVAL):
-        _play(rows, f"explore-{cell.cell_id}-{cycle}", cell.game, "exploration", cycle * INTERVAL, index, 0.4, reply)
+        _play(
+            rows,
+            f"explore-{cell.cell_id}-{cycle}",
+            cell.game,
+            "exploration",
+            cycle * INTERVAL,
+            index,
+            0.4,
+            reply,
+        )
     return rows
 
 
@@ -159,17 +173,23 @@ def _play(
         total += reward
         last = step == STEPS - 1
         status = rng.choices(["ok", "repaired", "illegal", "unparsable"], [90, 5, 3, 2])[0]
-        guess = None if rng.random() < 0.1 else round(reward + TOP[game] / STEPS * rng.choice([0.0, 0.0, 0.5, 1.0, -0.5]), 2)
+        guess = (
+            None
+            if rng.random() < 0.1
+            else round(reward + TOP[game] / STEPS * rng.choice([0.0, 0.0, 0.5, 1.0, -0.5]), 2)
+        )
         call: dict[str, Any] = (
             {"error_kind": "timeout", "error_message": "no answer within 60 s"}
             if failed and last
             else {
-                "reply": f"Reward came after the last move, so I repeat it.\n\nAnswer: move {step}, Score: {guess}{reply}",
+                "reply": f"The last move paid, so I repeat it.\n\nAnswer: move {step}, Score: {guess}{reply}",
                 "action": f"move {step}" if status in ("ok", "repaired") else None,
                 "action_status": status,
                 "self_score": guess,
                 "verifier_reward": reward,
-                "feedback": "The move was made." if status in ("ok", "repaired") else "The answer could not be read.",
+                "feedback": "The move was made."
+                if status in ("ok", "repaired")
+                else "The answer could not be read.",
                 "prompt_tokens": 812 + 60 * step,
                 "completion_tokens": 42,
             }

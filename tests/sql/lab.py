@@ -1,4 +1,4 @@
-"""Writes data folders of a few rows: what a cell scored and how its steps went, and nothing that a test does not say."""
+"""Writes data folders of a few rows: what a cell scored and how its steps went, by default next to nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -130,8 +130,8 @@ class Lab:
     ) -> None:
         """A cell with its evaluations and explorations by checkpoint.
 
-        ``start`` names the stage of checkpoint 0, to share it; ``budget`` is the episodes asked for a checkpoint,
-        else those given.
+        ``start`` names the stage of checkpoint 0, to share it; ``budget`` is the episodes asked for at a
+        checkpoint, by default those given.
         """
         cell = replace(CELL, run_id=run, cell_id=cell_id, **settings)
         cells, links = self._asked.setdefault(run, ([], []))

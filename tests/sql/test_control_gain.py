@@ -40,32 +40,27 @@ def test_checkpoint_zero_and_invalid_episodes_are_in_no_pair(lab: Lab) -> None:
     assert (gain["standard_error"], gain["difference_low"], gain["is_beyond_noise"]) == (None, None, None)
 
 
-@pytest.mark.parametrize(
-    ("difference", "instances", "verdict"),
-    [
+def test_one_and_the_same_difference_has_no_interval_but_a_sign(lab: Lab) -> None:
+    cases = [
         (0.0, 2, False),
         (0.1, 5, None),  # sign test: 2^-4 = 0.0625
         (0.1, 6, True),  # 2^-5 = 0.03125
         (-0.1, 6, True),
-    ],
-)
-def test_one_and_the_same_difference_has_no_interval_but_a_sign(
-    lab: Lab, difference: float, instances: int, verdict: bool | None
-) -> None:
-    pair(
-        lab,
-        {3: [difference] * instances, 6: [difference] * instances},
-        dict.fromkeys((3, 6), [0.0] * instances),
-    )
-    gain = row(lab.open(), "control_gain")
-    assert gain["mean_difference"] == pytest.approx(difference)
-    assert (gain["standard_error"], gain["difference_high"]) == (None, None)
-    assert gain["is_beyond_noise"] is verdict
+    ]
+    for replicate, (difference, instances, _) in enumerate(cases):
+        curve = {3: [difference] * instances, 6: [difference] * instances}
+        control = dict.fromkeys(curve, [0.0] * instances)
+        lab.add(f"cell {replicate}", curve, replicate=replicate)
+        lab.add(f"control {replicate}", control, replicate=replicate, pathway="none")
+    gains = lab.open().sql("from control_gain order by replicate").to_dicts()
+    assert [gain["mean_difference"] for gain in gains] == pytest.approx([case[0] for case in cases])
+    assert [(gain["standard_error"], gain["difference_high"]) for gain in gains] == [(None, None)] * 4
+    assert [gain["is_beyond_noise"] for gain in gains] == [case[2] for case in cases]
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
+def test_cell_without_a_control_of_its_settings_gains_null(lab: Lab) -> None:
+    lab.add("control", {3: [0.0]}, pathway="none")
+    others: list[dict[str, Any]] = [
         {"model_id": "other"},
         {"replicate": 1},
         {"base_seed": 7},
@@ -73,12 +68,11 @@ def test_one_and_the_same_difference_has_no_interval_but_a_sign(
         {"temperature": 0.5},
         {"model_revision": "r2"},
         {"evaluation_config_id": "other"},
-    ],
-)
-def test_cell_without_a_control_of_its_settings_gains_null(lab: Lab, setting: dict[str, Any]) -> None:
-    pair(lab, {3: [1.0]}, {3: [0.0]}, **setting)
-    gain = row(lab.open(), "control_gain")
-    assert (gain["pair_count"], gain["mean_difference"], gain["control_cell_id"]) == (0, None, None)
+    ]
+    for number, setting in enumerate(others):
+        lab.add(f"cell {number}", {3: [1.0]}, **setting)
+    gains = lab.open().sql("select pair_count, mean_difference, control_cell_id from control_gain").rows()
+    assert gains == [(0, None, None)] * len(others)
 
 
 def test_history_settings_do_not_part_a_cell_from_its_control(lab: Lab) -> None:

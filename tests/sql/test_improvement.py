@@ -64,16 +64,15 @@ def test_negative_start_has_areas_and_no_naba(lab: Lab) -> None:
     assert (cell["auc_plus"], cell["normalised_net_area"]) == (3.0, 0.5)
 
 
-@pytest.mark.parametrize("curve", [{0: [1.0]}, {0: [None], 3: [1.0], 6: [2.0]}, {0: [1.0], 3: [None]}, {}])
-def test_no_area_without_a_valid_start_and_a_second_checkpoint(
-    lab: Lab, curve: dict[int, list[float]]
-) -> None:
-    lab.add(curve=curve)
-    cell = row(lab.open(), "improvement")
+def test_no_area_without_a_valid_start_and_a_second_checkpoint(lab: Lab) -> None:
+    curves = [{0: [1.0]}, {0: [None], 3: [1.0], 6: [2.0]}, {0: [1.0], 3: [None]}, {}]
+    for number, curve in enumerate(curves):
+        lab.add(f"cell {number}", curve)
     names = ("score_delta", "auc_plus", "auc_minus", "net_area", "naba", "normalised_net_area")
-    assert [cell[name] for name in names] == [None] * 6
-    assert cell["naba_status"] == "undefined"
-    assert cell["checkpoint_count"] == len(curve)
+    cells = lab.open().sql("from improvement order by cell_id").to_dicts()
+    assert [cell["checkpoint_count"] for cell in cells] == [1, 3, 2, 0]
+    assert [[cell[name] for name in names] for cell in cells] == [[None] * 6] * 4
+    assert [cell["naba_status"] for cell in cells] == ["undefined"] * 4
 
 
 def test_curve_that_never_moves_has_area_zero(lab: Lab) -> None:

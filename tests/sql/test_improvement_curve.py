@@ -13,11 +13,11 @@ def test_interval_is_students_t_over_the_episodes(lab: Lab) -> None:
     assert (point["requested_count"], point["episode_count"], point["invalid_count"]) == (3, 3, 0)
 
 
-@pytest.mark.parametrize("scores", [[2.0], [2.0, 2.0, 2.0]])
-def test_scores_without_spread_have_no_interval(lab: Lab, scores: list[float]) -> None:
-    lab.add(curve={0: scores})
-    point = row(lab.open(), "improvement_curve")
-    assert (point["score"], point["score_low"], point["score_high"]) == (2.0, None, None)
+def test_scores_without_spread_have_no_interval(lab: Lab) -> None:
+    lab.add("alone", {0: [2.0]})
+    lab.add("equal", {0: [2.0, 2.0, 2.0]})
+    points = lab.open().sql("select score, score_low, score_high from improvement_curve").rows()
+    assert points == [(2.0, None, None)] * 2
 
 
 def test_one_invalid_episode_leaves_the_checkpoint_without_a_score(lab: Lab) -> None:
@@ -61,11 +61,8 @@ def test_normalised_score_is_unclipped_between_random_and_expert(lab: Lab) -> No
     assert [point["normalised_score"] for point in points] == [-0.125, 0.25, 1.25]
 
 
-@pytest.mark.parametrize("anchors", [None, (3.0, 3.0)])
-def test_no_normalised_score_without_two_different_anchors(
-    lab: Lab, anchors: tuple[float, float] | None
-) -> None:
-    if anchors:
-        lab.anchors(*anchors)
-    lab.add(curve={0: [4.0]})
-    assert row(lab.open(), "improvement_curve")["normalised_score"] is None
+def test_no_normalised_score_without_two_different_anchors(lab: Lab) -> None:
+    lab.anchors(3.0, 3.0, config_id="flat")
+    lab.add("flat", {0: [4.0]}, evaluation_config_id="flat")
+    lab.add("unmeasured", {0: [4.0]}, evaluation_config_id="unmeasured")
+    assert lab.open().sql("select score, normalised_score from improvement_curve").rows() == [(4.0, None)] * 2

@@ -30,8 +30,8 @@ def build(warehouse: "Warehouse") -> str:
     """Checks first, then episodes and calls a cell, then what became of the answers."""
     parts = [
         fragments.lead(
-            "A failed call is neither an answer nor a zero: its episode is invalid, and a checkpoint with an invalid "
-            "episode has no score."
+            "A failed call is neither an answer nor a zero: its episode is invalid, and a checkpoint with an "
+            "invalid episode has no score."
         ),
         _checks(warehouse.checks()),
     ]
@@ -41,16 +41,20 @@ def build(warehouse: "Warehouse") -> str:
         parts.append(fragments.notice("No cell has been asked for yet; `s3gym run` asks for some."))
     parts += [_shared(row["game"]) for row in warehouse.sql(_SHARED).to_dicts()]
     if cells:
-        parts.append(fragments.table("Episodes and calls of every cell", cells, _cell_columns(cells), "model_id"))
+        parts.append(
+            fragments.table("Episodes and calls of every cell", cells, _cell_columns(cells), "model_id")
+        )
     if actions:
-        parts.append(fragments.table("What became of the answers", actions, _action_columns(actions), "model_id"))
+        parts.append(
+            fragments.table("What became of the answers", actions, _action_columns(actions), "model_id")
+        )
     return Markup("\n").join(parts)
 
 
 def _shared(game: str) -> Markup:
     return fragments.notice(
-        f"`{game}` has so few instances that exploration and evaluation share them: its scores show what was learned "
-        "about these instances, not about new ones."
+        f"`{game}` has so few instances that exploration and evaluation share them: its scores show what was "
+        "learned about these instances, not about new ones."
     )
 
 
@@ -75,16 +79,16 @@ def _cell_columns(rows: Sequence[Row]) -> list[Column]:
     return [
         *fragments.who(rows),
         counted("Held-out asked for", "evaluation_requested_count", "Held-out episodes, all checkpoints"),
-        counted("Valid", "evaluation_valid_count", "Held-out episodes with a score"),
-        counted("Invalid", "evaluation_invalid_count", "Held-out episodes in which a call failed: no score, in no mean"),
-        counted("Missing", "evaluation_missing_count", "Held-out episodes not played"),
+        counted("Held-out valid", "evaluation_valid_count", "Held-out episodes with a score"),
+        counted("Held-out invalid", "evaluation_invalid_count", "A call failed: no score, in no mean"),
+        counted("Held-out missing", "evaluation_missing_count", "Held-out episodes not played"),
         counted("Exploration asked for", "exploration_requested_count", "Exploration episodes"),
-        counted("Valid", "exploration_valid_count", "Exploration episodes with a score"),
-        counted("Invalid", "exploration_invalid_count", "Exploration episodes in which a call failed"),
+        counted("Exploration valid", "exploration_valid_count", "Exploration episodes with a score"),
+        counted("Exploration invalid", "exploration_invalid_count", "A call failed: no score"),
         counted("Steps", "step_count", "Both phases"),
         counted("Failed calls", "failed_call_count", "Steps without a reply"),
         counted("Unscored", "unscored_step_count", "Steps to which the agent gave no self-score"),
-        counted("History cut", "history_cut_step_count", "Steps whose prompt did not hold all earlier episodes"),
+        counted("History cut", "history_cut_step_count", "Steps whose prompt held not all earlier episodes"),
     ]
 
 
@@ -95,7 +99,9 @@ def _action_columns(rows: Sequence[Row]) -> list[Column]:
     return [
         *fragments.who(rows),
         Column("Phase", lambda r: r["phase"], is_text=True),
-        Column("Usable", lambda r: fragments.rate(r, "usable_rate", "no step was answered"), "Ok or repaired"),
+        Column(
+            "Usable", lambda r: fragments.rate(r, "usable_rate", "no step was answered"), "Ok or repaired"
+        ),
         counted("ok", "Read and played"),
         counted("repaired", "Read in spite of its spelling, and played"),
         counted("unparsable", "No answer could be found in the reply"),

@@ -1,7 +1,7 @@
 """The curves: held-out score over exploration episodes, with the control and the reference players."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -9,8 +9,6 @@ from s3gym.report import charts, fragments
 from s3gym.report.fragments import Column, Row
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from s3gym.warehouse import Warehouse
 
 TITLE = "Improvement"
@@ -56,7 +54,7 @@ _CELLS = """
 """
 HEIGHT = 170
 PLAYERS = ("random", "expert")
-CROSS = "M-.5,-.5L.5,.5M.5,-.5L-.5,.5"
+CROSS = "M-1,-1L1,1M1,-1L-1,1"
 
 
 def build(warehouse: "Warehouse") -> str:
@@ -64,14 +62,15 @@ def build(warehouse: "Warehouse") -> str:
     points = warehouse.sql(_CURVES).to_dicts()
     if not points:
         return fragments.notice(
-            "No held-out episode has been played yet. `s3gym run` plays them before, between and after exploration."
+            "No held-out episode has been played yet. `s3gym run` plays them before, between and after "
+            "exploration."
         )
     ranges = {row["game"]: row for row in warehouse.sql(_RANGES).to_dicts()}
     parts = [
         fragments.lead(
-            "Mean held-out score after a number of exploration episodes, with 95 % intervals. The dotted rules are "
-            "the random and the expert player. A cross on the axis marks a checkpoint without a score, because an "
-            "episode there is invalid or missing; its neighbours are joined."
+            "Mean held-out score after a number of exploration episodes, with 95 % intervals. Dotted rules "
+            "are the random and the expert player. A cross on the axis marks a checkpoint without a score, "
+            "because an episode there is invalid or missing; its neighbours are joined."
         ),
         fragments.pathway_key(row["pathway"] for row in points),
     ]
@@ -80,7 +79,9 @@ def build(warehouse: "Warehouse") -> str:
         title = game if intervention == "main" else f"{game}, {intervention}"
         parts += [Markup("<h3>{}</h3>").format(title), _curves(title, rows, ranges[game])]
     cells = warehouse.sql(_CELLS).to_dicts()
-    parts.append(fragments.table("Measures of every curve, grouped by model", cells, _columns(cells), "model_id"))
+    parts.append(
+        fragments.table("Measures of every curve, grouped by model", cells, _columns(cells), "model_id")
+    )
     return Markup("\n").join(parts)
 
 
@@ -89,12 +90,17 @@ def _distinct(rows: Sequence[Row], *names: str) -> list[tuple[str, ...]]:
 
 
 def _curves(title: str, rows: Sequence[Row], limits: Row) -> Markup:
-    chart = charts.specification(_chart(sorted({row["pathway"] for row in rows}), limits))
+    if limits["low"] is None:
+        return fragments.notice(
+            f"No checkpoint of `{title}` has a score: each has an episode that is invalid or missing. "
+            "`s3gym status` tells why; running again plays what is missing."
+        )
+    chart = _chart(sorted({row["pathway"] for row in rows}), limits)
     players = [{"player": name, "mean": limits[name]} for name in PLAYERS if limits[name] is not None]
     figures = []
     for (model,) in _distinct(rows, "model_id"):
         shown = [row for row in rows if row["model_id"] == model]
-        data = {
+        data: dict[str, Sequence[Row]] = {
             "scored": [row for row in shown if row["is_valid"]],
             "unscored": [row for row in shown if not row["is_valid"]],
             "players": players,
@@ -104,7 +110,7 @@ def _curves(title: str, rows: Sequence[Row], limits: Row) -> Markup:
     return charts.grid(figures)
 
 
-def _chart(pathways: Sequence[str], limits: Row) -> "alt.LayerChart":
+def _chart(pathways: Sequence[str], limits: Row) -> dict[str, Any]:
     """Reference players, bands, lines, points and crosses, on axes that all models of a game share."""
     import altair as alt
 
@@ -121,38 +127,54 @@ def _chart(pathways: Sequence[str], limits: Row) -> "alt.LayerChart":
         )
 
     y = alt.Scale(domain=[limits["low"], limits["high"]], zero=False, nice=True)
-    where = [alt.Tooltip("pathway:N"), alt.Tooltip("replicate:N"), alt.Tooltip("checkpoint:Q", title="after episodes")]
-    band = of("scored").mark_area(opacity=0.13).encode(
-        y=alt.Y("score_low:Q", title="score", scale=y), y2="score_high:Q"
+    where = [
+        alt.Tooltip("pathway:N"),
+        alt.Tooltip("replicate:N"),
+        alt.Tooltip("checkpoint:Q", title="after episodes"),
+    ]
+    band = (
+        of("scored")
+        .mark_area(opacity=0.13)
+        .encode(y=alt.Y("score_low:Q", title="score", scale=y), y2="score_high:Q")
     )
-    line = of("scored").mark_line(strokeWidth=2).encode(
-        y=alt.Y("score:Q", scale=y),
-        strokeDash=alt.condition("datum.pathway == 'none'", alt.value([4, 3]), alt.value([1, 0])),
+    line = (
+        of("scored")
+        .mark_line(strokeWidth=2)
+        .encode(
+            y=alt.Y("score:Q", scale=y),
+            strokeDash=alt.condition("datum.pathway == 'none'", alt.value([4, 3]), alt.value([1, 0])),
+        )
     )
-    points = of("scored").mark_point(size=26, opacity=1, filled=True).encode(
-        y=alt.Y("score:Q", scale=y),
-        tooltip=[
-            *where,
-            alt.Tooltip("score:Q", format=".3f"),
-            alt.Tooltip("score_low:Q", title="from", format=".3f"),
-            alt.Tooltip("score_high:Q", title="to", format=".3f"),
-            alt.Tooltip("episode_count:Q", title="episodes"),
-        ],
+    points = (
+        of("scored")
+        .mark_point(size=26, opacity=1, filled=True)
+        .encode(
+            y=alt.Y("score:Q", scale=y),
+            tooltip=[
+                *where,
+                alt.Tooltip("score:Q", format=".3f"),
+                alt.Tooltip("score_low:Q", title="from", format=".3f"),
+                alt.Tooltip("score_high:Q", title="to", format=".3f"),
+                alt.Tooltip("episode_count:Q", title="episodes"),
+            ],
+        )
     )
-    crosses = of("unscored").mark_point(shape=CROSS, size=45, strokeWidth=2, opacity=1).encode(
-        y=alt.value(HEIGHT),
-        tooltip=[
-            *where,
-            alt.Tooltip("invalid_count:Q", title="no score: invalid"),
-            alt.Tooltip("requested_count:Q", title="of"),
-        ],
+    crosses = (
+        of("unscored")
+        .mark_point(shape=CROSS, size=40, strokeWidth=1.5, opacity=1)
+        .encode(
+            y=alt.value(HEIGHT),
+            tooltip=[
+                *where,
+                alt.Tooltip("invalid_count:Q", title="no score: invalid"),
+                alt.Tooltip("requested_count:Q", title="of"),
+            ],
+        )
     )
     player = alt.Chart(alt.NamedData("players")).encode(y=alt.Y("mean:Q", scale=y))
     rule = player.mark_rule(strokeDash=[1, 3], color="var(--muted)")
     name = player.mark_text(align="left", dx=4).encode(x=alt.value("width"), text="player:N")
-    return alt.layer(rule, name, band, line, points, crosses).properties(
-        padding={"left": 2, "right": 42, "top": 6, "bottom": 2}
-    )
+    return charts.specification(alt.layer(rule, name, band, line, points, crosses))
 
 
 def _columns(rows: Sequence[Row]) -> list[Column]:
@@ -168,10 +190,16 @@ def _columns(rows: Sequence[Row]) -> list[Column]:
         Column("NABA", _naba, fragments.NABA),
         _measure("Normalised first", "normalised_initial", "0 is the random player, 1 the expert"),
         _measure("Normalised last", "normalised_last", "0 is the random player, 1 the expert"),
-        _measure("Normalised area", "normalised_net_area", "Mean height of the curve over its start, on that scale"),
+        _measure(
+            "Normalised area", "normalised_net_area", "Mean height of the curve over its start, on that scale"
+        ),
         Column("Checkpoints", _checkpoints, "Valid checkpoints of all"),
         Column("Episodes", lambda r: fragments.count(r["episode_count"]), "Valid held-out episodes"),
-        Column("Invalid", lambda r: fragments.count(r["invalid_episode_count"]), "Held-out episodes without a score"),
+        Column(
+            "Invalid",
+            lambda r: fragments.count(r["invalid_episode_count"]),
+            "Held-out episodes without a score",
+        ),
     ]
 
 

@@ -1,7 +1,7 @@
 """How well an agent scores its own steps: agreement with the verifier, and on which side it errs."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -9,8 +9,6 @@ from s3gym.report import charts, fragments
 from s3gym.report.fragments import Column, Row
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from s3gym.warehouse import Warehouse
 
 TITLE = "Judge reliability"
@@ -57,9 +55,9 @@ def build(warehouse: "Warehouse") -> str:
         )
     parts = [
         fragments.lead(
-            "With every action the agent estimates the verifier's reward. The two agree when both are above zero or "
-            "both are not; over-confident is an estimate above zero where the reward is not. Rates carry their 95 % "
-            "intervals."
+            "With every action the agent estimates the verifier's reward. The two agree when both are above "
+            "zero or both are not; over-confident is an estimate above zero where the reward is not. Rates "
+            "carry their 95 % intervals."
         ),
         _key(),
         _shares(warehouse.sql(_SHARES).to_dicts()),
@@ -67,7 +65,11 @@ def build(warehouse: "Warehouse") -> str:
     for phase, name in PHASES.items():
         found = [row for row in rows if row["phase"] == phase]
         if found:
-            parts.append(fragments.table(f"{name}: self-scores against the verifier", found, _columns(found), "model_id"))
+            parts.append(
+                fragments.table(
+                    f"{name}: self-scores against the verifier", found, _columns(found), "model_id"
+                )
+            )
         else:
             parts.append(fragments.notice(f"No step of the phase {phase} has been played."))
     return Markup("\n").join(parts)
@@ -82,14 +84,16 @@ def _key() -> Markup:
 
 
 def _shares(shares: Sequence[Row]) -> Markup:
-    chart = charts.specification(_chart())
+    chart = _chart()
     parts = []
     for game in sorted({row["game"] for row in shares}):
         figures = []
         for phase, name in PHASES.items():
             rows = [row for row in shares if (row["game"], row["phase"]) == (game, phase)]
             caption = f"{game}: {name.lower()}"
-            description = f"Shares of self-scores that are under-confident, agree and are over-confident; {caption}."
+            description = (
+                f"Shares of self-scores that are under-confident, agree and are over-confident; {caption}."
+            )
             height = 24 + 18 * len({row["judge"] for row in rows})
             if rows:
                 figures.append(charts.figure(chart, {"shares": rows}, caption, description, height))
@@ -97,11 +101,11 @@ def _shares(shares: Sequence[Row]) -> Markup:
     return Markup("\n").join(parts)
 
 
-def _chart() -> "alt.Chart":
+def _chart() -> dict[str, Any]:
     import altair as alt
 
     colours = alt.Scale(domain=list(VERDICTS), range=[colour for _, colour in VERDICTS.values()])
-    return (
+    chart = (
         alt.Chart(alt.NamedData("shares"))
         .mark_bar(height={"band": 0.75})
         .encode(
@@ -123,21 +127,42 @@ def _chart() -> "alt.Chart":
         )
         .transform_calculate(place=f"indexof({list(VERDICTS)}, datum.verdict)")
     )
+    return charts.specification(chart)
 
 
 def _columns(rows: Sequence[Row]) -> list[Column]:
     why = "no step was scored"
     return [
         *fragments.who(rows),
-        Column("Agreement", lambda r: fragments.rate(r, "agreement", why), "Self-score and verifier reward are both above 0, or both not"),
-        Column("Over", lambda r: fragments.rate(r, "over_confidence", why), "Self-score above 0 where the verifier reward is not"),
-        Column("Under", lambda r: fragments.rate(r, "under_confidence", why), "Verifier reward above 0 where the self-score is not"),
-        Column("NMAE", lambda r: fragments.number(r["nmae"], why, 3), "Mean absolute error by the game's declared range"),
+        Column(
+            "Agreement",
+            lambda r: fragments.rate(r, "agreement", why),
+            "Self-score and verifier reward are both above 0, or both not",
+        ),
+        Column(
+            "Over",
+            lambda r: fragments.rate(r, "over_confidence", why),
+            "Self-score above 0 where the verifier reward is not",
+        ),
+        Column(
+            "Under",
+            lambda r: fragments.rate(r, "under_confidence", why),
+            "Verifier reward above 0 where the self-score is not",
+        ),
+        Column(
+            "NMAE",
+            lambda r: fragments.number(r["nmae"], why, 3),
+            "Mean absolute error by the game's declared range",
+        ),
         Column(
             "NMAE, observed range",
             lambda r: fragments.number(r["nmae_observed"], why, 3),
             "Mean absolute error on the range of rewards and self-scores seen",
         ),
         Column("Scored steps", lambda r: fragments.count(r["scored_count"])),
-        Column("Unscored", lambda r: fragments.count(r["unscored_count"]), "Steps without a self-score; in no rate"),
+        Column(
+            "Unscored",
+            lambda r: fragments.count(r["unscored_count"]),
+            "Steps without a self-score; in no rate",
+        ),
     ]

@@ -1,7 +1,7 @@
 """Whether a summary of experience serves an agent better than the experience itself."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -9,8 +9,6 @@ from s3gym.report import charts, fragments
 from s3gym.report.fragments import Column, Row
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from s3gym.warehouse import Warehouse
 
 TITLE = "Memory against history"
@@ -30,14 +28,14 @@ def build(warehouse: "Warehouse") -> str:
     rows = warehouse.sql(_PAIRS).to_dicts()
     if not rows:
         return fragments.notice(
-            "Nothing to compare: this needs the pathways `memory` and `history` for the same model and game, for "
-            "example `s3gym run --pathway memory --pathway history`."
+            "Nothing to compare: this needs the pathways `memory` and `history` for the same model and game, "
+            "for example `s3gym run --pathway memory --pathway history`."
         )
     return Markup("\n").join(
         [
             fragments.lead(
-                "Both pathways had the same exploration budget. NABA is the area of the curve above its first score, in "
-                "units of that score; a single curve has no interval, replicates do."
+                "Both pathways had the same exploration budget. NABA is the area of the curve above "
+                "its first score, in units of that score. One curve gives no interval; replicates show the spread."
             ),
             fragments.pathway_key(["memory", "history"]),
             _figures([row for row in rows if row["winner"] and row["intervention"] == "main"]),
@@ -47,17 +45,19 @@ def build(warehouse: "Warehouse") -> str:
 
 
 def _figures(rows: Sequence[Row]) -> Markup:
-    chart = charts.specification(_chart())
+    chart = _chart()
     figures = []
     for model in sorted({row["model_id"] for row in rows}):
         shown = [row for row in rows if row["model_id"] == model]
-        description = f"NABA of {model} with memory and with history, a line a game. The table below has the numbers."
+        description = (
+            f"NABA of {model} with memory and with history, a line a game. The table below has the numbers."
+        )
         height = 24 + 22 * len({row["game"] for row in shown})
         figures.append(charts.figure(chart, {"pairs": shown}, model, description, height))
     return charts.grid(figures)
 
 
-def _chart() -> "alt.LayerChart":
+def _chart() -> dict[str, Any]:
     import altair as alt
 
     pair = alt.Chart(alt.NamedData("pairs")).encode(
@@ -73,10 +73,12 @@ def _chart() -> "alt.LayerChart":
         x=alt.X("naba_memory:Q", title="NABA"), x2="naba_history:Q"
     )
     ends = [
-        pair.mark_point(size=60, filled=True, opacity=1, color=fragments.pathway_colour(name)).encode(x=f"naba_{name}:Q")
+        pair.mark_point(size=60, filled=True, opacity=1, color=fragments.pathway_colour(name)).encode(
+            x=f"naba_{name}:Q"
+        )
         for name in ("history", "memory")
     ]
-    return alt.layer(link, *ends)
+    return charts.specification(alt.layer(link, *ends))
 
 
 def _columns(rows: Sequence[Row]) -> list[Column]:

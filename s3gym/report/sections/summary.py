@@ -1,7 +1,7 @@
 """What came of it, a line a cell: where it started, where it ended, and whether that is more than noise."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -9,8 +9,6 @@ from s3gym.report import charts, fragments
 from s3gym.report.fragments import CONTROL, Column, Row
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from s3gym.warehouse import Warehouse
 
 TITLE = "Summary"
@@ -51,13 +49,15 @@ def build(warehouse: "Warehouse") -> str:
     """Headline counts, the gains as a chart, and a table of every cell."""
     rows = warehouse.sql(_CELLS).to_dicts()
     if not rows:
-        return fragments.notice("Nothing has been measured yet. `s3gym run` measures, and this page can then be made again.")
+        return fragments.notice(
+            "Nothing has been measured yet. `s3gym run` measures, and this page can then be made again."
+        )
     compared = [row for row in rows if row["mean_difference"] is not None]
     parts = [
         fragments.lead(
-            "Every cell is compared with its control: the same model on the same held-out instances at the same "
-            "checkpoints, without experience. A gain counts when its 95 % interval leaves out zero; such points are "
-            "filled."
+            "Every cell is compared with its control: the same model on the same held-out instances at the "
+            "same checkpoints, without experience. A gain counts when its 95 % interval leaves out zero; "
+            "such points are filled."
         ),
         _headline(warehouse.sql(_HEADLINE).to_dicts()[0]),
     ]
@@ -66,11 +66,13 @@ def build(warehouse: "Warehouse") -> str:
     else:
         parts.append(
             fragments.notice(
-                "No cell can be compared with a control: that needs the pathway `none` and another one for the same "
-                "model and game, with valid held-out episodes in both."
+                "No cell can be compared with a control: that needs the pathway `none` and another one for "
+                "the same model and game, with valid held-out episodes in both."
             )
         )
-    return Markup("\n").join([*parts, fragments.table("Every cell, grouped by model", rows, _columns(rows), "model_id")])
+    return Markup("\n").join(
+        [*parts, fragments.table("Every cell, grouped by model", rows, _columns(rows), "model_id")]
+    )
 
 
 def _headline(row: Row) -> Markup:
@@ -87,7 +89,11 @@ def _headline(row: Row) -> Markup:
 def _columns(rows: Sequence[Row]) -> list[Column]:
     return [
         *fragments.who(rows),
-        Column("Score, first → last", _scores, "Mean held-out score before any experience and at the last checkpoint"),
+        Column(
+            "Score, first → last",
+            _scores,
+            "Mean held-out score before any experience and at the last checkpoint",
+        ),
         Column(
             "Gain against control",
             _gain,
@@ -96,7 +102,12 @@ def _columns(rows: Sequence[Row]) -> list[Column]:
         ),
         Column("Pairs", _pairs, "Episode pairs behind the gain"),
         Column("NABA", _naba, fragments.NABA),
-        Column("In words", _verdict, "Gains and loses: the 95 % interval of the gain leaves out zero", is_text=True),
+        Column(
+            "In words",
+            _verdict,
+            "Gains and loses: the 95 % interval of the gain leaves out zero",
+            is_text=True,
+        ),
     ]
 
 
@@ -140,7 +151,7 @@ def _verdict(row: Row) -> Markup:
 def _gains(rows: Sequence[Row]) -> Markup:
     main = [row for row in rows if row["intervention"] == "main"]
     pathways = sorted({row["pathway"] for row in main})
-    chart = charts.specification(_chart(pathways))
+    chart = _chart(pathways)
     figures = []
     for game in sorted({row["game"] for row in main}):
         shown = [row for row in main if row["game"] == game]
@@ -156,7 +167,7 @@ def _gains(rows: Sequence[Row]) -> Markup:
     return charts.grid(figures, "wide")
 
 
-def _chart(pathways: list[str]) -> "alt.LayerChart":
+def _chart(pathways: list[str]) -> dict[str, Any]:
     import altair as alt
 
     scale = charts.pathway_scale(pathways)
@@ -186,4 +197,4 @@ def _chart(pathways: list[str]) -> "alt.LayerChart":
             alt.value("var(--surface)"),
         ),
     )
-    return alt.layer(zero, bars, points)
+    return charts.specification(alt.layer(zero, bars, points))

@@ -1,0 +1,58 @@
+"""A model that says what a test tells it to, and keeps what it was asked."""
+
+from collections.abc import Callable
+from typing import Any
+
+from s3gym.models.base import Completion, ModelError, Request, Scene, estimate_tokens
+from s3gym.records import CallFacts
+from s3gym.transcript import Message
+
+Answer = str | ModelError | Callable[[Request], str]
+
+
+class Programmed:
+    """Gives ``answers`` in turn, the last of them for ever."""
+
+    revision: str | None = None
+    is_free = True
+
+    def __init__(self, *answers: Answer, model_id: str = "programmed", facts: CallFacts | None = None) -> None:
+        self.model_id = model_id
+        self.answers = answers
+        self.facts = facts or CallFacts()
+        self.requests: list[Request] = []
+
+    def identity(self) -> dict[str, Any]:
+        return {"model": self.model_id}
+
+    def count_tokens(self, text: str) -> int:
+        return estimate_tokens(text)
+
+    async def complete(self, request: Request) -> Completion:
+        answer = self.answers[min(len(self.requests), len(self.answers) - 1)]
+        self.requests.append(request)
+        if isinstance(answer, ModelError):
+            raise answer
+        return Completion(text=answer if isinstance(answer, str) else answer(request), facts=self.facts)
+
+    def prompts(self, purpose: str) -> list[tuple[Message, ...]]:
+        """The messages of all requests for ``purpose``, in order."""
+        return [request.messages for request in self.requests if request.purpose == purpose]
+
+
+class Untouchable:
+    """Fails a test that reads anything of it."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise AssertionError(f"{name} was read")
+
+    def __getitem__(self, name: Any) -> Any:
+        raise AssertionError(f"{name} was read")
+
+    def __iter__(self) -> Any:
+        raise AssertionError("it was iterated")
+
+
+def blind(scene: Scene) -> Scene:
+    """The same scene with a view and with players that nobody may look at."""
+    return Scene(Untouchable(), scene.reader, scene.reward_range, scene.success_score, Untouchable())

@@ -1,0 +1,29 @@
+"""One small run, rendered once; and a browser to look at it with."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from s3gym.report.render import render
+from s3gym.warehouse import Warehouse
+from tests.report import folder
+from tests.report.chromium import Chromium
+
+
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    data = tmp_path_factory.mktemp("report") / "data"
+    folder.make(data)
+    return Warehouse(data, materialize=True)
+
+
+@pytest.fixture(scope="session")
+def page(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return render(warehouse, tmp_path_factory.mktemp("page") / "report.html")
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Chromium]:
+    with Chromium(tmp_path / "profile") as opened:
+        yield opened
