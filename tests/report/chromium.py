@@ -26,17 +26,18 @@ PATIENCE_SECONDS = 60
 
 
 class Chromium:
-    """One browser with one page. Every console message, exception and request is kept."""
+    """One browser with one page. What the page complains of and asks for is kept until the next is opened."""
 
     def __init__(self, profile: Path) -> None:
         program = shutil.which("chromium") or shutil.which("chromium-browser")
         assert program, "Chromium is missing, and the report is tested in it: apt-get install chromium"
-        # Chromium reads commands from descriptor 3 and writes to 4; the shell puts our pipes there.
+        # Chromium reads commands from descriptor 3 and writes to 4, where bash puts our pipes (plain sh knows no
+        # descriptor above 9).
         theirs_in, self._out = os.pipe()
         self._in, theirs_out = os.pipe()
         command = shlex.join([program, *FLAGS, f"--user-data-dir={profile}", "about:blank"])
         self._process = subprocess.Popen(
-            ["sh", "-c", f"exec {command} 3<&{theirs_in} 4>&{theirs_out}"],
+            ["bash", "-c", f"exec {command} 3<&{theirs_in} 4>&{theirs_out}"],
             pass_fds=(theirs_in, theirs_out),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -74,7 +75,8 @@ class Chromium:
         while (answer := self._receive()).get("id") != self._sent:
             self._note(answer)
         assert "error" not in answer, f"{method}: {answer['error']}"
-        return answer["result"]
+        result: dict[str, Any] = answer["result"]
+        return result
 
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
@@ -82,7 +84,8 @@ class Chromium:
             assert piece, "Chromium ended"
             self._buffer += piece
         line, self._buffer = self._buffer.split(b"\0", 1)
-        return json.loads(line)
+        event: dict[str, Any] = json.loads(line)
+        return event
 
     def _note(self, event: dict[str, Any]) -> None:
         method, about = event.get("method"), event.get("params", {})
@@ -107,6 +110,8 @@ class Chromium:
             mobile=False,
         )
         self.send("Page.navigate", url="about:blank")
+        self.complaints.clear()
+        self.requests.clear()
         self.send("Page.navigate", url=page.as_uri() + fragment)
         self.wait(
             lambda: self.run("location.protocol === 'file:' && document.readyState === 'complete'"),

@@ -23,7 +23,7 @@ def page(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Path
     return render(warehouse, tmp_path_factory.mktemp("page") / "report.html")
 
 
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Chromium]:
-    with Chromium(tmp_path / "profile") as opened:
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    with Chromium(tmp_path_factory.mktemp("profile")) as opened:
         yield opened

@@ -37,7 +37,7 @@ def make(
             start = f"evaluate-{_slug(model)}-{game}-0"
             _write(data, start, game, _evaluation(start, model, game, "none", 0, episodes, cycles, reply))
             for pathway in pathways:
-                cell = cell(model, game, pathway, cycles, episodes)
+                cell = one_cell(model, game, pathway, cycles, episodes)
                 cells.append(cell)
                 links.append(_link(cell, start, "evaluate", 0, episodes))
                 links += _cycles(data, cell, cycles, episodes, reply)
@@ -91,7 +91,7 @@ def _link(cell: Cell, key: str, stage: str, checkpoint: int, count: int) -> Cell
     )
 
 
-def cell(model: str, game: str, pathway: str, cycles: int = 2, episodes: int = 4) -> Cell:
+def one_cell(model: str, game: str, pathway: str, cycles: int = 2, episodes: int = 4) -> Cell:
     """One cell of the run."""
     return Cell(
         run_id="run-1",

@@ -4,6 +4,7 @@ import html
 import re
 import subprocess
 import sys
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from s3gym import registry, storage
 from s3gym.records import Run
 from s3gym.report.render import render, render_text
+from s3gym.report.sections import trajectories
 from s3gym.warehouse import Warehouse
 from tests.report import folder
 
@@ -53,7 +55,7 @@ def test_a_run_in_which_nothing_was_played_yet_can_be_shown(tmp_path: Path) -> N
         package_version="0.1.0",
     )
     storage.open_folder(tmp_path / "data")
-    storage.write_request(tmp_path / "data", run, [folder.cell("openai/gpt-4.1", "trust", "memory")], [])
+    storage.write_request(tmp_path / "data", run, [folder.one_cell("openai/gpt-4.1", "trust", "memory")], [])
 
     text = render_text(Warehouse(tmp_path / "data"))
 
@@ -90,24 +92,20 @@ def test_how_many_episodes_are_embedded_is_said(warehouse: Warehouse, page: Path
     assert "48 of 72 episodes are in this page" in page.read_text()
 
 
-def test_more_episodes_than_fit_are_cut_evenly_over_the_cells(tmp_path: Path) -> None:
-    # 24,000 characters a step, cut to 20,000 and more in words around: 3 steps an episode, about 60,000 characters,
-    # so that at most 100 of the 144 episodes fit into 6,000,000
+def test_more_episodes_than_fit_are_cut_evenly_over_the_models(tmp_path: Path) -> None:
+    # 3 steps of 20,000 characters and some words are about 61,000, so some 98 of 6 x 24 episodes fit into
+    # 6,000,000: the 8 first and the 8 second ones of each model's kinds and cells, and few of the third
     folder.make(tmp_path / "data", models=[f"m{i}" for i in range(6)], reply="x" * 24_000)
-    warehouse = Warehouse(tmp_path / "data", materialize=True)
+    query = Path(trajectories.__file__).with_suffix(".sql").read_text()
 
-    query = Path(sys.modules[f"{SECTIONS}.trajectories"].__file__ or "").with_suffix(".sql").read_text()
-    chosen = warehouse.sql(query)
+    chosen = Warehouse(tmp_path / "data", materialize=True).sql(query).to_dicts()
 
-    steps = [step for row in chosen.to_dicts() for step in row["steps"]]
-    per_model = {}
-    for row in chosen.to_dicts():
-        models = {use["model"] for use in row["uses"]}
-        assert len(models) == 1
-        per_model[models.pop()] = per_model.get(next(iter(models), ""), 0)
-    assert 90 <= len(chosen) <= 100
-    assert len(per_model) == 6
-    assert all(step["reply"] is None or step["reply"].endswith(" [cut]") for step in steps)
+    shares = Counter(episode["uses"][0]["model"] for episode in chosen)
+    replies = [step["reply"] for episode in chosen for step in episode["steps"] if step["reply"]]
+    assert 95 <= len(chosen) <= 100
+    assert len(shares) == 6
+    assert set(shares.values()) <= {16, 17, 18}
+    assert all(len(reply) == 20_000 + len(" [cut]") for reply in replies)
 
 
 def test_the_report_loads_no_workflow_and_no_model_library(page: Path, tmp_path: Path) -> None:

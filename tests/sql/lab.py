@@ -1,4 +1,4 @@
-"""Writes data folders of a few rows: what a cell scored and how its steps went, by default next to nothing."""
+"""Writes data folders of a few rows: what a cell scored and how its steps went, the least by default."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
