@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from flows.build_experience import build_experience
 from flows.evaluate import evaluate
@@ -120,9 +119,7 @@ async def _orchestrated(
             outcome.failures.append(str(error) or f"{piece.label}: {type(error).__name__}")
             return False
         left = [stage for stage in stages if missing(data, stage)]
-        outcome.failures += [
-            f"{stage.label}: calls failed; the episodes are marked invalid" for stage in left
-        ]
+        outcome.failures += [f"{stage.label}: calls failed; the episodes are marked invalid" for stage in left]
         return not left
 
     async def walk(todo: Todo) -> None:
@@ -136,9 +133,7 @@ async def _orchestrated(
                         beside.append(asyncio.create_task(do([stage])))
                     elif stage.kind != "self_judge" and not await do([stage]):
                         break
-                judged = [
-                    s for s in todo.stages if s.kind == "self_judge" and not missing(data, s.explored[0])
-                ]
+                judged = [s for s in todo.stages if s.kind == "self_judge" and not missing(data, s.explored[0])]
                 if judged:
                     beside.append(asyncio.create_task(do(judged)))
                 await asyncio.gather(*beside)

@@ -45,12 +45,12 @@ async def build(
         checkpoint=len(past),
         kind=built.kind if built else subject.pathway_id,
         text=built.stored_text if built else None,
-        content_hash=built.content_hash if built else "",
-        token_count=built.token_count if built else 0,
+        content_hash=built.content_hash if built else None,
+        token_count=built.token_count if built else None,
         source_episode_ids=[episode.episode_id for episode in past],
-        steps_kept=built.steps_kept if built else 0,
-        steps_dropped=built.steps_dropped if built else 0,
-        tokens_dropped=built.tokens_dropped if built else 0,
+        steps_kept=built.steps_kept if built else None,
+        steps_dropped=built.steps_dropped if built else None,
+        tokens_dropped=built.tokens_dropped if built else None,
         **asdict(facts),
     )
     return built, row
@@ -59,9 +59,7 @@ async def build(
 def _last_memory(stage: Stage, runtime: Runtime) -> str | None:
     """The memory after all but the last episode, which exploration built on its way."""
     source = stage.explored[-1]
-    rows = storage.read_part(
-        runtime.data, "experiences", stage.subject.game.id, source.part(source.first, source.last)
-    )
+    rows = storage.read_part(runtime.data, "experiences", stage.subject.game.id, source.part(source.first, source.last))
     if not rows and stage.experience is not None:
         rows = storage.read_part(
             runtime.data,

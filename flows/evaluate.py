@@ -4,6 +4,7 @@ Tables ``episodes`` and ``steps``. A failed call makes its episode invalid, neve
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from flows.runtime import Clock, Runtime, carried, explored_so_far
@@ -18,7 +19,10 @@ async def evaluate(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
     """Plays what the stage still lacks, one part a gap; the manifests of what was written."""
     clock, subject = Clock(runtime, stage), stage.subject
     content, dropped = await carried(runtime, stage, clock.asker, explored_so_far(runtime, stage))
-    seeds = subject.splits.evaluation(subject.game, subject.evaluation, stage.checkpoint, stage.last)
+    gaps = missing(runtime.data, stage)
+    # an invalid part of a larger budget is made again whole
+    stop = max((last for _, last in gaps), default=0)
+    seeds = subject.splits.evaluation(subject.game, subject.evaluation, stage.checkpoint, stop)
     scope = subject.scope if stage.checkpoint else subject.start_scope
 
     async def one(index: int) -> tuple[Episode, list[Step]]:
@@ -31,9 +35,7 @@ async def evaluate(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
             experience=content,
             history_tokens_dropped=dropped,
             decoding=subject.decoding,
-            decoding_seed=lambda step: hashed(
-                subject.run.seed, scope, EVALUATION, stage.checkpoint, index, step
-            ),
+            decoding_seed=lambda step: hashed(subject.run.seed, scope, EVALUATION, stage.checkpoint, index, step),
         )
         episode, own = await play(subject.game, subject.evaluation, clock.asker, part)
         runtime.on_event("step", len(own))
@@ -41,9 +43,9 @@ async def evaluate(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
         return episode, own
 
     manifests = []
-    for first, last in missing(runtime.data, stage):
+    for first, last in gaps:
         played = await asyncio.gather(*(one(index) for index in range(first, last)))
-        tables = {
+        tables: dict[str, Sequence[Any]] = {
             "episodes": [episode for episode, _ in played],
             "steps": [step for _, own in played for step in own],
         }

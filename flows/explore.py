@@ -3,6 +3,7 @@
 Tables ``episodes``, ``steps``, and ``experiences`` for what was built between two episodes.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from flows.build_experience import build
@@ -33,9 +34,7 @@ async def explore(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
             built, row = await build(stage, clock.asker, past, content)
             experiences.append(row)
             if built is None:
-                failure = (
-                    f"{stage.label}: the memory call after {index} episodes failed ({row.error_message})"
-                )
+                failure = f"{stage.label}: the memory call after {index} episodes failed ({row.error_message})"
                 break
             content, dropped = built.content, built.tokens_dropped
         part = Part(
@@ -60,7 +59,7 @@ async def explore(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
             failure = f"{stage.label}: episode {index} met a failed call ({own[-1].error_message})"
             break
         past.append(past_episode(episode, own))
-    tables = {"episodes": episodes, "steps": steps, "experiences": experiences}
+    tables: dict[str, Sequence[Any]] = {"episodes": episodes, "steps": steps, "experiences": experiences}
     manifest = clock.write(stage.first, stage.last, tables, failure is None)
     if failure is not None:
         raise StageFailed(failure)

@@ -5,17 +5,18 @@ Stages are handed this; they never ask where anything is. No Prefect here.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from s3gym import __version__, storage
 from s3gym.journal import Journal
+from s3gym.models.base import Completion, Request
 from s3gym.pathways.base import Built, Workshop
 from s3gym.plan import COMPLETE, INVALID, Stage
 from s3gym.protocol.asking import Asker
-from s3gym.protocol.rollout import past_episode
+from s3gym.protocol.rollout import past_episode, scene_of
 from s3gym.protocol.splits import hashed
 from s3gym.records import CallFacts, Episode, Step
 from s3gym.transcript import Message, PastEpisode
@@ -28,9 +29,7 @@ class StageFailed(Exception):
 class Runtime:
     """One run at work on one data folder."""
 
-    def __init__(
-        self, data: Path, journal: Journal, parallel: int, on_event: Callable[[str, int], None]
-    ) -> None:
+    def __init__(self, data: Path, journal: Journal, parallel: int, on_event: Callable[[str, int], None]) -> None:
         self.data = data
         self.journal = journal
         self.ceiling = asyncio.Semaphore(parallel)
@@ -51,9 +50,7 @@ class Clock:
         self.started_at = datetime.now(UTC)
         self._started = time.perf_counter()
 
-    def write(
-        self, first: int, last: int, tables: dict[str, Sequence[Any]], is_complete: bool
-    ) -> dict[str, Any]:
+    def write(self, first: int, last: int, tables: Mapping[str, Sequence[Any]], is_complete: bool) -> dict[str, Any]:
         """Writes rows and manifest of one part and returns the manifest."""
         calls = [row for rows in tables.values() for row in rows if isinstance(row, CallFacts)]
         costs = [row.cost_usd for row in calls if row.cost_usd is not None]
@@ -94,14 +91,11 @@ def explored_so_far(runtime: Runtime, stage: Stage) -> list[PastEpisode]:
 
 
 def workshop(stage: Stage, asker: Asker, episode_count: int, previous: str | None = None) -> Workshop:
-    """What the pathway builds with; the memory call after ``episode_count`` episodes is the same wherever it is made."""
+    """What the pathway builds with; the call after ``episode_count`` episodes is the same wherever it is made."""
     subject = stage.subject
     seed = hashed(subject.run.seed, subject.scope, "remember", episode_count)
 
-    async def ask(messages: tuple[Message, ...]) -> Any:
-        from s3gym.models.base import Request
-        from s3gym.protocol.rollout import scene_of
-
+    async def ask(messages: tuple[Message, ...]) -> Completion:
         return await asker.ask(
             Request(
                 messages=messages,
@@ -124,9 +118,7 @@ def workshop(stage: Stage, asker: Asker, episode_count: int, previous: str | Non
     )
 
 
-async def carried(
-    runtime: Runtime, stage: Stage, asker: Asker, past: list[PastEpisode]
-) -> tuple[str | None, int]:
+async def carried(runtime: Runtime, stage: Stage, asker: Asker, past: list[PastEpisode]) -> tuple[str | None, int]:
     """The experience ``stage`` starts with, as the agent reads it, and the history tokens that did not fit."""
     source = stage.experience
     if source is None:
@@ -137,7 +129,5 @@ async def carried(
         return row["text"], row["tokens_dropped"]
     built: Built = await stage.subject.pathway.build(past, workshop(stage, asker, len(past)))
     if built.content_hash != row["content_hash"]:
-        raise StageFailed(
-            f"{stage.label}: the stored episodes no longer give the experience that was built from them"
-        )
+        raise StageFailed(f"{stage.label}: the stored episodes no longer give the experience that was built from them")
     return built.content, built.tokens_dropped

@@ -41,9 +41,9 @@ def end_orphans(data: Path) -> list[int]:
     ended = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            is_ours = _COMMAND in (folder / "cmdline").read_bytes() and mark in (
-                folder / "environ"
-            ).read_bytes().split(b"\0")
+            is_ours = _COMMAND in (folder / "cmdline").read_bytes() and mark in (folder / "environ").read_bytes().split(
+                b"\0"
+            )
             if is_ours:
                 os.kill(int(folder.name), signal.SIGTERM)
                 ended.append(int(folder.name))

@@ -73,9 +73,7 @@ def request_options(command: F) -> F:
         click.option("--replicates", type=int, help="Independent repetitions of every cell."),
         click.option("--seed", type=int, help="Base seed."),
         click.option("--parallel", type=int, help="Most calls in flight."),
-        click.option(
-            "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Any other setting, as in TOML."
-        ),
+        click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Any other setting, as in TOML."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -148,9 +146,7 @@ def report(data: Path, out: Path | None, run_id: str | None) -> None:
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file instead.")
 @click.option("--run", "run_id", help="A run id, or 'all'; default: the latest run.")
 @click.option("--describe", metavar="VIEW", help="Print a view's documentation.")
-def sql(
-    query: str | None, data: Path, output: str, out: Path | None, run_id: str | None, describe: str | None
-) -> None:
+def sql(query: str | None, data: Path, output: str, out: Path | None, run_id: str | None, describe: str | None) -> None:
     """Run a read-only QUERY (text or a .sql file) on every table, view and mart; without one, list them."""
     from s3gym import terminal
 
@@ -167,9 +163,7 @@ def games() -> None:
 
 @main.command()
 @click.argument("game")
-@click.option(
-    "--phase", type=click.Choice(["exploration", "evaluation"]), default="exploration", show_default=True
-)
+@click.option("--phase", type=click.Choice(["exploration", "evaluation"]), default="exploration", show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 def play(game: str, phase: str, seed: int) -> None:
     """Play GAME yourself, with the text an agent sees."""
@@ -206,9 +200,7 @@ def verify(data: Path) -> None:
     show_default=True,
     help="Episodes where the mean is sampled.",
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), default=Path("anchors.csv"), show_default=True
-)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=Path("anchors.csv"), show_default=True)
 def anchors(games: tuple[str, ...], episodes: int, out: Path) -> None:
     """Measure the reference players that set the normalised scale."""
     from s3gym import terminal

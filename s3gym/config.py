@@ -105,9 +105,7 @@ class RunConfig(_Frozen):
         return dumped
 
 
-def load_config(
-    path: Path | None, overrides: Mapping[str, Any], assignments: Sequence[str] = ()
-) -> RunConfig:
+def load_config(path: Path | None, overrides: Mapping[str, Any], assignments: Sequence[str] = ()) -> RunConfig:
     """The configuration of a run.
 
     Args:
@@ -168,19 +166,11 @@ def _sentence(error: ValidationError) -> str:
     for problem in error.errors():
         where = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(
-                str(problem["loc"][-1]), _siblings(problem["loc"]), n=3, cutoff=0.5
-            )
-            hint = (
-                f"did you mean {' or '.join(near)}?"
-                if near
-                else f"valid: {', '.join(_siblings(problem['loc']))}"
-            )
+            near = difflib.get_close_matches(str(problem["loc"][-1]), _siblings(problem["loc"]), n=3, cutoff=0.5)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"valid: {', '.join(_siblings(problem['loc']))}"
             sentences.append(f"unknown setting {where!r}; {hint}")
         else:
-            sentences.append(
-                f"{where} = {problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
-            )
+            sentences.append(f"{where} = {problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
     return "; ".join(sentences)
 
 

@@ -145,9 +145,7 @@ def make_plan(config: RunConfig) -> RunPlan:
     Raises:
         ConfigError, UnknownName: a game, model, pathway or game setting is not there.
     """
-    games = config.games or tuple(
-        name for name in names(GAMES) if config.suite == "full" or name not in NOT_IN_PAPER
-    )
+    games = config.games or tuple(name for name in names(GAMES) if config.suite == "full" or name not in NOT_IN_PAPER)
     loaded = {name: load(GAMES, name, "game").GAME for name in games}
     for name in config.game:
         if name not in names(GAMES):
@@ -183,11 +181,11 @@ def make_plan(config: RunConfig) -> RunPlan:
         for replicate in range(config.replicates)
     ]
     laid_out = [(subject, tuple(_stages(subject))) for subject in subjects]
-    by_id = {_cell_id(subject, stages): (subject, stages) for subject, stages in laid_out}  # asked twice is once
+    # what is asked for twice is one cell
+    by_id = {_cell_id(subject, stages): (subject, stages) for subject, stages in laid_out}
     run_id = _hash({"cells": list(by_id), "version": __version__, "scale": config.scale})[:16]
     cells = tuple(
-        CellPlan(_cell_record(run_id, cell_id, subject, stages), stages)
-        for cell_id, (subject, stages) in by_id.items()
+        CellPlan(_cell_record(run_id, cell_id, subject, stages), stages) for cell_id, (subject, stages) in by_id.items()
     )
     run = Run(
         run_id=run_id,
@@ -200,7 +198,7 @@ def make_plan(config: RunConfig) -> RunPlan:
 
 
 def missing(data: Path, stage: Stage) -> list[tuple[int, int]]:
-    """Episode ranges of ``stage`` that are still to be made, in order; a damaged or invalid part is made again whole."""
+    """Episode ranges of ``stage`` that are still to be made, in order; a damaged or invalid part is redone whole."""
     if stage.kind != "evaluate":
         manifest = storage.read_manifest(data, stage.part(stage.first, stage.last))
         return [] if manifest and manifest["status"] == COMPLETE else [(stage.first, stage.last)]

@@ -201,15 +201,15 @@ class Experience(CallFacts):
     """``history``, ``memory``; ``adapter`` is kept free for training."""
     text: str | None
     """The memory text; null for history, which is the steps themselves."""
-    content_hash: str
-    """SHA-256 of what the agent gets to read."""
-    token_count: int
+    content_hash: str | None
+    """SHA-256 of what the agent gets to read; this and the counts are null when the memory call failed."""
+    token_count: int | None
     """Size of what the agent gets to read, in the model's own tokens or the stated estimate."""
     source_episode_ids: list[str]
-    steps_kept: int
-    steps_dropped: int
+    steps_kept: int | None
+    steps_dropped: int | None
     """Earlier steps that did not fit the history limit."""
-    tokens_dropped: int
+    tokens_dropped: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,9 +26,7 @@ def names(package: str) -> list[str]:
     """Sorted ids of the modules in ``package`` (a dotted name), without importing them."""
     folder = importlib.import_module(package).__path__
     return sorted(
-        info.name
-        for info in pkgutil.iter_modules(folder)
-        if info.name not in _NOT_ENTRIES and info.name[0] != "_"
+        info.name for info in pkgutil.iter_modules(folder) if info.name not in _NOT_ENTRIES and info.name[0] != "_"
     )
 
 

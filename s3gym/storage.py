@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from datetime import datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def _field(name: str, hint: Any) -> pa.Field:
 
 
 def to_arrow(table: str, rows: Sequence[Any]) -> pa.Table:
-    """Rows as an Arrow table; a value of the wrong type, a null in a required column or a NaN is refused by name."""
+    """Rows as an Arrow table; a wrong type, a null in a required column or a number not finite is refused by name."""
     columns = []
     for field in schema(table):
         values = [getattr(row, field.name) for row in rows]
@@ -62,12 +63,15 @@ def to_arrow(table: str, rows: Sequence[Any]) -> pa.Table:
             array = pa.array(values, field.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
             raise StorageError(f"table {table}, column {field.name}: {error}") from None
-        if pa.types.is_integer(field.type) and any(isinstance(v, float) for v in values):  # Arrow would cut it
+        # Arrow would cut a fraction off without a word
+        if pa.types.is_integer(field.type) and any(isinstance(v, float) for v in values):
             raise StorageError(f"table {table}, column {field.name}: a float in a column of integers")
         if array.null_count and not field.nullable:
             raise StorageError(f"table {table}, column {field.name}: null in a column that must have a value")
-        if pa.types.is_floating(field.type) and any(v is not None and v != v for v in values):
-            raise StorageError(f"table {table}, column {field.name}: NaN; write null for a missing value")
+        if pa.types.is_floating(field.type) and not all(v is None or isfinite(v) for v in values):
+            raise StorageError(
+                f"table {table}, column {field.name}: not a finite number; write null for a missing value"
+            )
         columns.append(array)
     return pa.Table.from_arrays(columns, schema=schema(table))
 
@@ -99,9 +103,7 @@ def check_version(data: Path) -> None:
     try:
         found = json.loads(marker.read_text())["schema_version"]
     except (ValueError, KeyError, TypeError):
-        raise StorageError(
-            f"{marker} is not readable as JSON with a schema_version; restore it from a copy"
-        ) from None
+        raise StorageError(f"{marker} is not readable as JSON with a schema_version; restore it from a copy") from None
     if found != SCHEMA_VERSION:
         raise StorageError(
             f"data folder {data} has schema version {found}, this s3gym reads {SCHEMA_VERSION}; "
@@ -217,7 +219,7 @@ def exclusive(data: Path) -> Iterator[None]:
                 lock.seek(0)
                 owner = lock.read().strip() or "unknown"
                 raise StorageError(
-                    f"another run (process {owner}) is writing to {data}; wait for it, or use another folder with --data"
+                    f"another run (process {owner}) is writing to {data}; wait for it, or choose another with --data"
                 ) from None
             lock.truncate(0)
             lock.write(str(os.getpid()))

@@ -73,9 +73,7 @@ def run(config: RunConfig, data: Path) -> int:
             progress.advance(progress.task_ids[0], number)
             return
         counts[kind] += number
-        progress.update(
-            progress.task_ids[0], steps=counts["step"], cells=f"{counts['cell']}/{counts['cells']}"
-        )
+        progress.update(progress.task_ids[0], steps=counts["step"], cells=f"{counts['cell']}/{counts['cells']}")
 
     try:
         outcome = measure(config, data, on_event, on_start)
@@ -92,9 +90,7 @@ def run(config: RunConfig, data: Path) -> int:
     for failure in outcome.failures:
         errors.print(f"[red]Failed:[/red] {escape(failure)}", soft_wrap=True)
     if outcome.failures:
-        errors.print(
-            "Everything else is kept. Run the same command again: only what failed is tried once more."
-        )
+        errors.print("Everything else is kept. Run the same command again: only what failed is tried once more.")
     return 1 if outcome.failures else 0
 
 
@@ -103,7 +99,7 @@ def show_estimate(config: RunConfig, data: Path) -> None:
     from flows.benchmark import todo
 
     plan = make_plan(config)
-    if data.exists():
+    if data.exists() and any(data.iterdir()):
         storage.check_version(data)
     work = todo(plan, data)
     episodes = sum(piece.episode_count for piece in work)
@@ -139,9 +135,7 @@ def show_status(config: RunConfig | None, data: Path) -> None:
     for cell in plan.cells:
         left = [stage for stage in cell.stages if missing(data, stage)]
         first = f"{left[0].kind} @{left[0].checkpoint}" if left else ""
-        table.add_row(
-            escape(cell.record.cell_id), f"{len(cell.stages) - len(left)}/{len(cell.stages)}", first
-        )
+        table.add_row(escape(cell.record.cell_id), f"{len(cell.stages) - len(left)}/{len(cell.stages)}", first)
     console.print(table)
 
 
@@ -275,14 +269,10 @@ def show_episode(episode: str, data: Path) -> None:
     exact = [row for row in found if row["episode_id"] == episode] or found
     if len(exact) != 1:
         some = ", ".join(row["episode_id"] for row in exact[:5]) or "none"
-        raise storage.StorageError(
-            f"{len(exact)} episodes begin with {episode!r} ({some}); give a whole episode_id"
-        )
+        raise storage.StorageError(f"{len(exact)} episodes begin with {episode!r} ({some}); give a whole episode_id")
     row = exact[0]
     own = str(row["episode_id"]).replace("'", "''")
-    steps = warehouse.sql(
-        f"select * from stg_steps where episode_id = '{own}' order by step_index"
-    ).to_dicts()
+    steps = warehouse.sql(f"select * from stg_steps where episode_id = '{own}' order by step_index").to_dicts()
     console.print(f"{row['episode_id']}  seed {row['seed']}  {row['status']}", markup=False, highlight=False)
     for step in steps:
         console.rule(f"step {step['step_index']}")
@@ -296,9 +286,7 @@ def show_episode(episode: str, data: Path) -> None:
         )
     console.rule("end")
     console.print(row["final_observation"], markup=False, highlight=False)
-    console.print(
-        f"\n{row['end_reason']}; final score {_plain(row['final_score'])}", markup=False, highlight=False
-    )
+    console.print(f"\n{row['end_reason']}; final score {_plain(row['final_score'])}", markup=False, highlight=False)
 
 
 def verify(data: Path) -> int:
@@ -317,9 +305,7 @@ def verify(data: Path) -> int:
     offending = {name: rows for name, rows in Warehouse(data, "all").checks().items() if rows}
     for name, rows in offending.items():
         console.print(f"check {name}: {rows} offending rows", style="red", highlight=False)
-    console.print(
-        f"{count} episodes replayed, {wrong} differ; {len(offending)} SQL checks failed", highlight=False
-    )
+    console.print(f"{count} episodes replayed, {wrong} differ; {len(offending)} SQL checks failed", highlight=False)
     return 1 if wrong or offending else 0
 
 
@@ -337,9 +323,7 @@ def measure_anchors(games: tuple[str, ...], episode_count: int, out: Path) -> No
                 anchor = measure_anchor(game, phase, player, episode_count)
                 rows.append(asdict(anchor))
                 error = (
-                    "exact"
-                    if anchor.episode_count == 0
-                    else f"+- {anchor.standard_error:.3g} ({anchor.episode_count})"
+                    "exact" if anchor.episode_count == 0 else f"+- {anchor.standard_error:.3g} ({anchor.episode_count})"
                 )
                 console.print(f"{game_id} {phase} {player}: {anchor.mean:.4g} {error}", highlight=False)
     text = io.StringIO()
@@ -351,9 +335,7 @@ def measure_anchors(games: tuple[str, ...], episode_count: int, out: Path) -> No
 
 
 def _print_summary(rows: list[dict[str, Any]]) -> None:
-    table = Table(
-        title="Mean held-out score, and the gain against the control on the same instances (95 % interval)"
-    )
+    table = Table(title="Mean held-out score, and the gain against the control on the same instances (95 % interval)")
     for name in ("game", "model", "pathway"):
         table.add_column(name)
     for name in ("first", "last", "gain against none", "pairs", "NABA", "normalised"):

@@ -45,9 +45,7 @@ def verify_folder(data: Path) -> Iterator[Verdict]:
 def _expected_seeds(data: Path) -> dict[str, list[int]]:
     """stage_key -> the seeds its run's split gives, by episode index."""
     cells = {(row["run_id"], row["cell_id"]): row for row in _rows(data, "cells")}
-    configs = {
-        row["run_id"]: RunConfig.model_validate(json.loads(row["config"])) for row in _rows(data, "runs")
-    }
+    configs = {row["run_id"]: RunConfig.model_validate(json.loads(row["config"])) for row in _rows(data, "runs")}
     longest: dict[str, dict[str, Any]] = {}
     for link in _rows(data, "cell_stages"):
         if link["stage"] in ("explore", "evaluate"):

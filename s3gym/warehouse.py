@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from s3gym.records import TABLES
 from s3gym.registry import UnknownName
-from s3gym.storage import check_version, parts_of, schema, visible_files
+from s3gym.storage import REQUEST_TABLES, check_version, parts_of, schema, visible_files
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,9 +33,7 @@ ANCHORS = Path(__file__).with_name("anchors.csv")
 
 ALL_RUNS = "all"
 
-_WRITE_DICTIONARY = (
-    "python -c \"from s3gym.warehouse import dictionary; print(dictionary(), end='')\" > sql/README.md"
-)
+_WRITE_DICTIONARY = "python -c \"from s3gym.warehouse import dictionary; print(dictionary(), end='')\" > sql/README.md"
 _READS = re.compile(r"\b(?:from|join)\s+([a-z]\w*)")
 _QUERY_ERRORS = (
     duckdb.BinderException,
@@ -59,6 +57,11 @@ class View(NamedTuple):
     text: str
 
     @property
+    def is_worth_keeping(self) -> bool:
+        """Whether it is read by many views and small: the texts of all steps are not."""
+        return self.layer in ("staging", "intermediate") and self.name != "stg_steps"
+
+    @property
     def header(self) -> str:
         """The comment at the top: purpose, grain, key, columns, formula, source, what is left out."""
         lines = itertools.takewhile(lambda line: line.startswith("--"), self.text.splitlines())
@@ -77,8 +80,8 @@ class Warehouse:
     Args:
         data: The data folder.
         run_id: Whose cells the marts show: a run's id, ``all``, or None for the latest run.
-        materialize: Computes the intermediate views once and keeps them in memory: worth it where many marts
-            are read from thousands of files, as every reading of a view opens its files again.
+        materialize: Computes what the marts read once and keeps it in memory: worth it where many of them are
+            read from thousands of files, as every reading of a view opens its files again.
 
     Raises:
         StorageError: ``data`` is no data folder of this version.
@@ -97,7 +100,7 @@ class Warehouse:
             self._connection.execute("set variable run_id = $1", [run_id])
             self._make_raw()
             for view in self._views.values():
-                kind = "table" if materialize and view.layer == "intermediate" else "view"
+                kind = "table" if materialize and view.is_worth_keeping else "view"
                 self._connection.execute(f"create {kind} {view.name} as {view.text}")
             self._check_run(run_id)
             self._connection.execute(f"set allowed_directories = [{_quoted(folder)}]")
@@ -145,9 +148,11 @@ class Warehouse:
             if not files:
                 self._store(table, schema(table).empty_table())
                 continue
+            # what was asked for is small and read by every view, often several times
+            kind = "table" if table in REQUEST_TABLES else "view"
             listed = ", ".join(_quoted(str(file)) for file in files)
             self._connection.execute(
-                f"create view raw.{table} as from read_parquet([{listed}], hive_partitioning = false, "
+                f"create {kind} raw.{table} as from read_parquet([{listed}], hive_partitioning = false, "
                 "union_by_name = false)"
             )
 

@@ -1,9 +1,10 @@
-"""A model that says what a test tells it to, and keeps what it was asked."""
+"""A model that says what a test tells it to, and the frame of one episode for it to be played in."""
 
 from collections.abc import Callable
 from typing import Any
 
-from s3gym.models.base import Completion, ModelError, Request, Scene, estimate_tokens
+from s3gym.models.base import Completion, Decoding, ModelError, Request, Scene, estimate_tokens
+from s3gym.protocol.rollout import Part
 from s3gym.records import CallFacts
 from s3gym.transcript import Message
 
@@ -11,7 +12,7 @@ Answer = str | ModelError | Callable[[Request], str]
 
 
 class Programmed:
-    """Gives ``answers`` in turn, the last of them for ever."""
+    """Gives ``answers`` in turn, the last of them for ever; a function answers by the request."""
 
     revision: str | None = None
     is_free = True
@@ -56,3 +57,19 @@ class Untouchable:
 def blind(scene: Scene) -> Scene:
     """The same scene with a view and with players that nobody may look at."""
     return Scene(Untouchable(), scene.reader, scene.reward_range, scene.success_score, Untouchable())
+
+
+def part(**changes: Any) -> Part:
+    """Some held-out episode."""
+    usual: dict[str, Any] = {
+        "stage_key": "0123456789abcdef",
+        "phase": "evaluation",
+        "checkpoint": 0,
+        "episode_index": 0,
+        "seed": 3,
+        "experience": None,
+        "history_tokens_dropped": 0,
+        "decoding": Decoding(),
+        "decoding_seed": lambda step: step,
+    }
+    return Part(**{**usual, **changes})

@@ -14,9 +14,7 @@ def toml(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("scale", "budgets"), [("smoke", (3, 3, 2)), ("small", (9, 3, 7)), ("paper", (30, 3, 3))]
-)
+@pytest.mark.parametrize(("scale", "budgets"), [("smoke", (3, 3, 2)), ("small", (9, 3, 7)), ("paper", (30, 3, 3))])
 def test_a_scale_sets_the_three_budgets(scale: str, budgets: tuple[int, int, int]) -> None:
     config = load_config(None, {"scale": scale})
 
@@ -74,7 +72,10 @@ def test_a_model_may_be_a_name_or_a_table(tmp_path: Path) -> None:
 
     models = load_config(path, {}).models
 
-    assert [(model.id, model.pathways) for model in models] == [("openai/gpt-4o", None), ("player:random", ("none",))]
+    assert [(model.id, model.pathways) for model in models] == [
+        ("openai/gpt-4o", None),
+        ("player:random", ("none",)),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,11 @@ def test_exploration_has_to_be_a_multiple_of_the_interval() -> None:
 
 @pytest.mark.parametrize(
     ("assignment", "told"),
-    [("replicates", "expected key=value"), ("seed.x=1", "seed is not a table"), ("seed.x.y=1", "seed is not a table")],
+    [
+        ("replicates", "expected key=value"),
+        ("seed.x=1", "seed is not a table"),
+        ("seed.x.y=1", "seed is not a table"),
+    ],
 )
 def test_an_assignment_that_assigns_nothing_is_refused(assignment: str, told: str) -> None:
     with pytest.raises(ConfigError, match=told):
@@ -151,7 +156,9 @@ def test_a_file_that_is_missing_or_no_toml_is_named(tmp_path: Path) -> None:
 
 
 def test_settings_that_change_no_result_are_left_out_of_what_is_stored() -> None:
-    stored = [load_config(None, {"parallel": number}, [f"timeout_seconds={number}"]).result_settings() for number in (1, 9)]
+    stored = [
+        load_config(None, {"parallel": number}, [f"timeout_seconds={number}"]).result_settings() for number in (1, 9)
+    ]
 
     assert stored[0] == stored[1]
     assert set(RunConfig.model_fields) - set(stored[0]) == {"parallel", "timeout_seconds"}

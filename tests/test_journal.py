@@ -48,9 +48,7 @@ def test_a_failure_is_kept_and_never_replayed(journal: Journal, tmp_path: Path) 
     journal.record_failure(key, "m", request_of(), ModelError("timeout", "no answer within 5 s"))
     assert journal.lookup(key) is None
     assert journal.attempts(key) == 1
-    stored = sqlite3.connect(tmp_path / "journal.db").execute(
-        "select attempt, error_kind, error_message from calls"
-    )
+    stored = sqlite3.connect(tmp_path / "journal.db").execute("select attempt, error_kind, error_message from calls")
     assert stored.fetchall() == [(1, "timeout", "no answer within 5 s")]
 
 

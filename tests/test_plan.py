@@ -8,9 +8,12 @@ import pytest
 from s3gym import plan, storage
 from s3gym.config import ConfigError, load_config
 from s3gym.games.trust import GAME as TRUST
+from s3gym.models.base import ModelError
 from s3gym.pathways import history
 from s3gym.plan import COMPLETE, INVALID, RunPlan, Stage, make_plan, missing
 from s3gym.registry import UnknownName
+from tests.direct import measure_directly
+from tests.programmed import Programmed
 
 BASE: dict[str, Any] = {"scale": "smoke", "games": ["snake"], "models": ["player:learner"]}
 
@@ -93,7 +96,11 @@ def test_what_is_asked_for_twice_is_one_cell() -> None:
 
 
 def test_the_default_suite_is_every_game() -> None:
-    assert {cell.record.game for cell in make_plan(load_config(None, {})).cells} >= {"minesweeper", "snake", "trust"}
+    assert {cell.record.game for cell in make_plan(load_config(None, {})).cells} >= {
+        "minesweeper",
+        "snake",
+        "trust",
+    }
 
 
 # --- what a key covers --------------------------------------------------------------------------------------
@@ -125,7 +132,11 @@ def test_a_setting_that_changes_no_result_changes_no_key(assignment: str) -> Non
 
 def test_the_evaluation_configuration_and_seeds_leave_exploration_alone() -> None:
     before = planned()
-    for assignment in ("game.snake.evaluation.size=7", "evaluation_seeds=[3000000000, 4000000000]", "evaluation_set=fresh"):
+    for assignment in (
+        "game.snake.evaluation.size=7",
+        "evaluation_seeds=[3000000000, 4000000000]",
+        "evaluation_set=fresh",
+    ):
         after = planned(assignment)
         assert only(after, "explore", 0).key == only(before, "explore", 0).key
         assert only(after, "build_experience", 3).key == only(before, "build_experience", 3).key
@@ -193,7 +204,8 @@ def test_the_source_of_memory_changes_memory_alone() -> None:
 def test_replicates_differ_in_every_key() -> None:
     run = planned(replicates=2)
     by_replicate = [
-        {stage.key for cell in run.cells if cell.record.replicate == number for stage in cell.stages} for number in (0, 1)
+        {stage.key for cell in run.cells if cell.record.replicate == number for stage in cell.stages}
+        for number in (0, 1)
     ]
 
     assert len(by_replicate[0]) == len(by_replicate[1])
@@ -284,6 +296,20 @@ def test_an_invalid_part_of_a_larger_budget_is_made_again_whole(tmp_path: Path, 
     assert missing(tmp_path, evaluation) == [(0, 9)]
 
 
+def test_an_invalid_part_is_played_again_whole_by_a_smaller_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Programmed(ModelError("server", "out of order"), "Answer: UP, Score: 0")
+    monkeypatch.setattr(plan, "load_model", lambda model_id, base_url: model)
+    request = {**BASE, "models": ["programmed"], "pathways": ["none"]}
+    many = measure_directly(tmp_path, "evaluation_episodes=3", **request)
+    assert missing(tmp_path, many.cells[0].stages[0]) == [(0, 3)]
+
+    measure_directly(tmp_path, "evaluation_episodes=1", **request)
+
+    assert missing(tmp_path, many.cells[0].stages[0]) == []
+
+
 def test_a_manifest_without_its_files_is_missing(tmp_path: Path, evaluation: Stage) -> None:
     write(tmp_path, evaluation, 0, 5)
     next((tmp_path / "tables" / "steps").rglob("*.parquet")).unlink()
@@ -326,11 +352,27 @@ def test_other_stages_are_all_or_nothing(tmp_path: Path) -> None:
         ({"pathways": ["memry"]}, [], r"unknown pathway 'memry'\. Did you mean memory"),
         ({"models": [{"id": "player:learner", "pathways": ["histry"]}]}, [], "Did you mean history"),
         ({"models": ["player:expret"]}, [], "unknown player of snake 'expret'. Did you mean expert"),
-        ({"models": ["player:careful"], "games": ["snake", "trust"]}, [], "unknown player of trust 'careful'"),
-        ({"models": ["player:expert?confidense=over"]}, [], "unknown player option 'confidense'. Did you mean confidence"),
-        ({"models": ["player:expert?confidence=0ver"]}, [], "unknown value of player option 'confidence' '0ver'"),
+        (
+            {"models": ["player:careful"], "games": ["snake", "trust"]},
+            [],
+            "unknown player of trust 'careful'",
+        ),
+        (
+            {"models": ["player:expert?confidense=over"]},
+            [],
+            "unknown player option 'confidense'. Did you mean confidence",
+        ),
+        (
+            {"models": ["player:expert?confidence=0ver"]},
+            [],
+            "unknown value of player option 'confidence' '0ver'",
+        ),
         ({}, ["game.sanke.evaluation.size=7"], "unknown game in the settings 'sanke'. Did you mean snake"),
-        ({}, ["game.snake.evaluation.sise=7"], r"unknown setting of game\.snake\.evaluation 'sise'. Did you mean size"),
+        (
+            {},
+            ["game.snake.evaluation.sise=7"],
+            r"unknown setting of game\.snake\.evaluation 'sise'. Did you mean size",
+        ),
     ],
 )
 def test_an_unknown_name_is_told_with_its_nearest(values: dict[str, Any], assignments: list[str], told: str) -> None:
@@ -341,11 +383,17 @@ def test_an_unknown_name_is_told_with_its_nearest(values: dict[str, Any], assign
 @pytest.mark.parametrize(
     ("assignment", "told"),
     [
-        ('game.snake.evaluation.size="big"', r"game\.snake\.evaluation\.size = 'big': expected int, such as 8"),
+        (
+            'game.snake.evaluation.size="big"',
+            r"game\.snake\.evaluation\.size = 'big': expected int, such as 8",
+        ),
         ("game.snake.evaluation.size=[7]", r"size = \[7\]: expected int"),
         ("game.snake.evaluation.is_strict=1", "is_strict = 1: expected bool"),
         ("game.snake.evaluation.size=50", r"game\.snake\.evaluation: size is 50, expected 6 to 10"),
-        ("game.snake.evaluation.horizon=0", r"game\.snake\.evaluation\.horizon = 0: expected at least 1 step"),
+        (
+            "game.snake.evaluation.horizon=0",
+            r"game\.snake\.evaluation\.horizon = 0: expected at least 1 step",
+        ),
     ],
 )
 def test_a_wrong_value_is_told_with_what_was_expected(assignment: str, told: str) -> None:
@@ -357,7 +405,10 @@ def test_options_of_a_player_are_part_of_the_model(monkeypatch: pytest.MonkeyPat
     run = planned(models=["player:expert?confidence=over", "player:expert"], pathways=["none"])
 
     assert [cell.record.model_id for cell in run.cells] == ["player:expert?confidence=over", "player:expert"]
-    assert [cell.stages[0].subject.model.identity()["options"] for cell in run.cells] == [{"confidence": "over"}, {}]
+    assert [cell.stages[0].subject.model.identity()["options"] for cell in run.cells] == [
+        {"confidence": "over"},
+        {},
+    ]
 
 
 def test_a_models_own_pathways_replace_those_of_the_run() -> None:
@@ -376,4 +427,4 @@ def test_the_cell_tells_the_configuration_played() -> None:
     assert '"size": 7' in cell.record.evaluation_config and '"size": 8' in cell.record.exploration_config
     assert cell.record.evaluation_config_id != cell.record.exploration_config_id
     assert cell.record.temperature is None
-    assert plan.MAIN == cell.record.intervention
+    assert cell.record.intervention == plan.MAIN

@@ -49,7 +49,16 @@ def test_an_answer_without_an_action_says_so(action: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["", "UP", "Answer: UP", "Answer: UP, Score:", "Answer: UP, Score: high", "Answer: UP, Score: 1 2", "1.5"]
+    "line",
+    [
+        "",
+        "UP",
+        "Answer: UP",
+        "Answer: UP, Score:",
+        "Answer: UP, Score: high",
+        "Answer: UP, Score: 1 2",
+        "1.5",
+    ],
 )
 def test_what_is_no_answer_line_is_none(line: str) -> None:
     assert read_answer_line(line) is None
@@ -90,7 +99,12 @@ def test_a_mark_inside_a_line_is_text() -> None:
 def test_turns_are_the_transitions_of_the_blocks() -> None:
     assert list(turns(list(blocks("".join(EPISODE.segments()))))) == [
         Turn("Step 1.", "UP", 0.0, "Feedback: You moved.\nStep 2."),
-        Turn("Feedback: You moved.\nStep 2.", "LEFT", 1.0, "Feedback: You ate an apple.\nStep 3.\n(end of episode)"),
+        Turn(
+            "Feedback: You moved.\nStep 2.",
+            "LEFT",
+            1.0,
+            "Feedback: You ate an apple.\nStep 3.\n(end of episode)",
+        ),
     ]
 
 

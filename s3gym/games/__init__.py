@@ -1,0 +1,1 @@
+"""Games: one file each; a module's name is the game's id."""

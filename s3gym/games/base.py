@@ -8,6 +8,7 @@ A game knows nothing of models, prompts about scoring, storage or experiments.
 import hashlib
 import json
 import random
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -190,7 +191,7 @@ class Game(ABC, Generic[ConfigT, StateT, ViewT]):
 
     def read_config(self, text: str) -> ConfigT:
         """The configuration of a stored JSON text; inverse of ``Config.to_json``."""
-        values = {key: tuple(v) if isinstance(v, list) else v for key, v in json.loads(text).items()}
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in json.loads(text).items()}
         return type(self.exploration)(**values)
 
     def take(self, state: StateT, text: str | None) -> Taken:
@@ -211,6 +212,15 @@ class Game(ABC, Generic[ConfigT, StateT, ViewT]):
         values = list(rewards)
         total = sum(values)
         return total / len(values) if self.score_aggregation == "mean" and values else total
+
+
+_STEP = re.compile(r"\b(?:Step|Round) (\d+) of (\d+)")
+
+
+def is_next_step(before: str, after: str) -> bool:
+    """Whether two observations are numbered as neighbours; the state after the last step repeats its number."""
+    old, new = _STEP.search(before), _STEP.search(after)
+    return old is not None and new is not None and int(new[1]) == min(int(old[1]) + 1, int(old[2]))
 
 
 def digest(text: str) -> str:

@@ -35,7 +35,7 @@ from s3gym.games._mines import (
     put,
     showing,
 )
-from s3gym.games.base import Config, Fact, Facts, Game, Move, Outcome, Parsed, Player, Reader, stream
+from s3gym.games.base import Config, Fact, Facts, Game, Move, Outcome, Parsed, Player, Reader, is_next_step, stream
 
 UNCOVER_VERB, FLAG_VERB, UNFLAG_VERB = "uncover", "flag", "unflag"
 OPEN = frozenset("012345678")
@@ -208,7 +208,9 @@ class MinesweeperReader(Reader):
     def facts(self, before: str, action: str, after: str) -> Iterable[Fact]:
         """Whether the uncovered cell was a mine; when the episode is over, the same for all unknown cells."""
         old, new, target = _read(before), _read(after), _target(action)
-        if target is None or target[0] != UNCOVER_VERB or not _follows(old, new, target[1]):
+        if target is None or target[0] != UNCOVER_VERB or not is_next_step(before, after):
+            return []
+        if not _follows(old, new, target[1]):
             return []
         situations = _situations(old.board)
         return [(situations[cell], UNCOVER_VERB, outcome) for cell, outcome in _outcomes(old, new, target[1])]

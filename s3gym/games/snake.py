@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, NamedTuple
 
-from s3gym.games.base import Config, Fact, Facts, Game, Move, Outcome, Parsed, Player, Reader, stream
+from s3gym.games.base import Config, Fact, Facts, Game, Move, Outcome, Parsed, Player, Reader, is_next_step, stream
 
 OFFSETS = {"LEFT": (0, -1), "RIGHT": (0, 1), "UP": (-1, 0), "DOWN": (1, 0)}
 """(row, column) displacement of each action."""
@@ -251,9 +251,7 @@ def _survives(ground: str, size: int, body: Body, apples: tuple[int, ...]) -> bo
         budget -= 1
         if depth == 0 or budget < 0:
             return depth == 0
-        return any(
-            search(_after(body, (cell,), apples), depth - 1) for cell in _safe_cells(ground, size, body)
-        )
+        return any(search(_after(body, (cell,), apples), depth - 1) for cell in _safe_cells(ground, size, body))
 
     return search((*body, body[-1]), len(body) + SPARE_STEPS)  # as if an unseen apple had made it one longer
 
@@ -294,13 +292,13 @@ class SnakeReader(Reader):
     def facts(self, before: str, action: str, after: str) -> Iterable[Fact]:
         """Where the head went and through what; or, when it stayed, what stood around it."""
         old, new = _read(before), _read(after)
-        if old is None or new is None or action not in DIRECTIONS or _fixed(old) != _fixed(new):
+        if old is None or new is None or action not in DIRECTIONS:
+            return []
+        if not is_next_step(before, after) or _fixed(old) != _fixed(new):
             return []
         head = old.body[0]
         if new.body == old.body:
-            around = " ".join(
-                f"{name}={old.glyph(old.next_to(head, step))}" for name, step in COMPASS.items()
-            )
+            around = " ".join(f"{name}={old.glyph(old.next_to(head, step))}" for name, step in COMPASS.items())
             return [(f"beside {around}", action, "stayed")]
         row, column = new.body[0][0] - head[0], new.body[0][1] - head[1]
         if (row, column) not in COMPASS.values() or new.body[1:] not in (old.body, old.body[:-1]):
@@ -414,8 +412,7 @@ class Snake(Game[SnakeConfig, SnakeState, SnakeView]):
         rng.shuffle(order)
         inside = {*order}
         ground = "".join(
-            EMPTY if cell in inside else OBSTACLE if cell in obstacles else WALL
-            for cell in range(config.size**2)
+            EMPTY if cell in inside else OBSTACLE if cell in obstacles else WALL for cell in range(config.size**2)
         )
         arena = Arena(config, ground, tuple(order))
         body = (_start(config.size),)
@@ -425,9 +422,7 @@ class Snake(Game[SnakeConfig, SnakeState, SnakeView]):
     def view(self, state: SnakeState) -> SnakeView:
         """Everything but where the next apples will be."""
         config, ground, _ = state.arena
-        return SnakeView(
-            state.step_index, config.horizon, config.size, ground, state.heading, state.body, state.apples
-        )
+        return SnakeView(state.step_index, config.horizon, config.size, ground, state.heading, state.body, state.apples)
 
     def render(self, view: SnakeView) -> str:
         """Step, heading, the numbered board and the body."""

@@ -238,9 +238,7 @@ def _read_record(text: str) -> Record:
     for line in text.splitlines():
         if line.startswith("Record") and ":" in line:
             pairs = line.split(":", 1)[1].split()
-            return tuple(
-                (mine, theirs) for mine, theirs in (pair.split("/") for pair in pairs if "/" in pair)
-            )
+            return tuple((mine, theirs) for mine, theirs in (pair.split("/") for pair in pairs if "/" in pair))
     return ()
 
 

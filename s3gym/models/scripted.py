@@ -43,9 +43,7 @@ VERSION = 1
 
 Facts = dict[tuple[str, str], Counter[str]]
 
-_FACT = re.compile(
-    r"^- (?P<situation>[^|\n]*) \| (?P<action>[^|\n]*) \| (?P<outcome>[^|\n]*) \| (?P<count>\d+)$", re.M
-)
+_FACT = re.compile(r"^- (?P<situation>[^|\n]*) \| (?P<action>[^|\n]*) \| (?P<outcome>[^|\n]*) \| (?P<count>\d+)$", re.M)
 _HABIT = re.compile(r"^- best action \| (?P<action>[^|\n]*) \| self-score (?P<score>\S+)$", re.M)
 
 
@@ -83,11 +81,7 @@ class PlayerModel:
         else:
             action, score = scene.players[self.player](scene.view, rng)
         if "confidence" in self.options:
-            score = (
-                scene.reward_range[1]
-                if self.options["confidence"] == "over"
-                else min(0.0, scene.reward_range[0])
-            )
+            score = scene.reward_range[1] if self.options["confidence"] == "over" else min(0.0, scene.reward_range[0])
         return answer_line(action, score)
 
     def _learn(self, request: Request, rng: random.Random) -> tuple[str, float | None]:
@@ -165,9 +159,7 @@ def _facts_of_experience(text: str, reader: Any, spoiled: str | None) -> Facts:
     """Facts of earlier episodes: counted from transcripts, or read back from a memory text."""
     facts = _counted([turn for turn in turns(_spoil(text, spoiled)) if turn.self_score is not None], reader)
     for match in _FACT.finditer(text):
-        facts.setdefault((match["situation"], match["action"]), Counter())[match["outcome"]] += int(
-            match["count"]
-        )
+        facts.setdefault((match["situation"], match["action"]), Counter())[match["outcome"]] += int(match["count"])
     return facts
 
 
@@ -206,16 +198,17 @@ def _best_habit(text: str, spoiled: str | None) -> tuple[str, float] | None:
 
 
 def _spoil(text: str, spoiled: str | None) -> list[tuple[str, str]]:
-    """The blocks of a transcript; shuffled, no state follows from the one before, unscored, none was judged."""
+    """The blocks of a transcript; unscored, no answer was judged.
+
+    Shuffled, answers are in any order and states run backwards, so that none follows from the one before: in any
+    order some still would, and where boards only fill up, a late one after an early one tells much.
+    """
     marked = list(blocks(text))
     if spoiled == "shuffled":
-        rng = random.Random(len(text))
-        for mark in (ENV, AGENT):
-            places = [index for index, block in enumerate(marked) if block[0] == mark]
-            bodies = [marked[index][1] for index in places]
-            rng.shuffle(bodies)
-            for index, body in zip(places, bodies, strict=True):
-                marked[index] = (mark, body)
+        states = [body for mark, body in marked if mark == ENV]
+        answers = [body for mark, body in marked if mark == AGENT]
+        random.Random(len(text)).shuffle(answers)
+        marked = [(mark, states.pop() if mark == ENV else answers.pop()) for mark, _ in marked]
     if spoiled == "unscored":
         marked = [(mark, _without_score(body) if mark == AGENT else body) for mark, body in marked]
     return marked

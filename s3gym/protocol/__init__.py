@@ -1,0 +1,1 @@
+"""The protocol: prompts, answers, episodes, judgments, seeds, and their verification."""

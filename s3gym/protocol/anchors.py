@@ -16,8 +16,7 @@ def measure_anchor(game: Game[Any, Any, Any], phase: str, player: str, episode_c
     exact = game.exact_anchor(config, player)
     if exact is None:
         scores = [
-            play_out(game, config, player, hashed("anchor", game.id, phase, index))
-            for index in range(episode_count)
+            play_out(game, config, player, hashed("anchor", game.id, phase, index)) for index in range(episode_count)
         ]
         mean, deviation = fmean(scores), stdev(scores)
     else:

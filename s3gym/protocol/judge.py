@@ -60,7 +60,7 @@ async def judge(
 
 def parse_judgment(reply: str) -> dict[str, Any]:
     """The four fields of a reply; the last line of a kind counts, unreadable ones are None."""
-    found = {match[1].lower(): match[2].strip(" \t*_`") for match in _LINE.finditer(reply)}
+    found = {match[1].lower(): match[2].strip(" \t\r*_`") for match in _LINE.finditer(reply)}
     belief = _number(found.get("success", ""))
     return {
         "expected_final_score": _number(found.get("final score", "")),

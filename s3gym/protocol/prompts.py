@@ -27,39 +27,23 @@ Retain: <one sentence, what to keep>
 Avoid: <one sentence, what not to repeat>"""
 
 
-def step_messages(
-    experience: str | None,
-    past: Sequence[PastStep],
-    rules: str,
-    env: str,
-    earlier: list[Message] | None = None,
-) -> tuple[Message, ...]:
+def step_messages(experience: str | None, earlier: Sequence[Message], rules: str, env: str) -> tuple[Message, ...]:
     """The prompt of one step.
 
     Args:
         experience: what the pathway carries from earlier episodes; None for nothing.
-        past: the steps of the current episode so far.
+        earlier: the current episode so far, made by ``past_step``; empty at its first step.
         rules: the game's rules for this configuration.
         env: feedback of the last step, if any, and the current state.
-        earlier: messages of ``past`` as returned by ``past_messages`` and kept by the caller, to spare the work.
     """
-    before = past_messages(experience, past) if earlier is None else earlier
     question = f"{rules}\n\n{CURRENT_OPEN}\n{env}\n{CURRENT_CLOSE}\n{STEP_QUESTION}"
-    if not before and experience:
+    if experience and not earlier:
         question = f"{experience_block(experience)}\n\n{question}"
-    return (*before, {"role": "user", "content": question})
-
-
-def past_messages(experience: str | None, past: Sequence[PastStep]) -> list[Message]:
-    """The current episode so far as alternating messages; the experience opens the first."""
-    messages: list[Message] = []
-    for step in past:
-        messages += past_step(experience if not messages else None, step)
-    return messages
+    return (*earlier, {"role": "user", "content": question})
 
 
 def past_step(experience: str | None, step: PastStep) -> list[Message]:
-    """One finished step as two messages."""
+    """One finished step as two messages; the experience opens the first step of an episode."""
     opening = f"{experience_block(experience)}\n\n" if experience else ""
     return [
         {"role": "user", "content": f"{opening}{ENV}{step.env}"},

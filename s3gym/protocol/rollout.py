@@ -40,9 +40,7 @@ class Part:
         return f"{game_id}:{self.phase}:{self.checkpoint}:{self.episode_index}:{self.stage_key[:12]}"
 
 
-async def play(
-    game: Game[Any, Any, Any], config: Config, asker: Asker, part: Part
-) -> tuple[Episode, list[Step]]:
+async def play(game: Game[Any, Any, Any], config: Config, asker: Asker, part: Part) -> tuple[Episode, list[Step]]:
     """Plays one episode to its end, its horizon, or a failed call.
 
     A failed call is a row with its error: it is not played, and the episode is invalid.
@@ -60,13 +58,13 @@ async def play(
         observation = game.render(view)
         env = env_text(feedback, observation)
         request = Request(
-            messages=step_messages(part.experience, (), rules, env, earlier),
+            messages=step_messages(part.experience, earlier, rules, env),
             purpose="act",
             seed=part.decoding_seed(index),
             decoding=part.decoding,
             scene=scene_of(game, config, view),
         )
-        common = {
+        common: dict[str, Any] = {
             "stage_key": part.stage_key,
             "game": game.id,
             "phase": part.phase,

@@ -42,9 +42,7 @@ class Splits:
             ("evaluation_seeds", self.evaluation_range),
         ):
             if not 0 <= low < high:
-                raise SplitError(
-                    f"{name} = [{low}, {high}] is empty; give [first, end) with 0 <= first < end"
-                )
+                raise SplitError(f"{name} = [{low}, {high}] is empty; give [first, end) with 0 <= first < end")
         if max(self.exploration_range[0], self.evaluation_range[0]) < min(
             self.exploration_range[1], self.evaluation_range[1]
         ):
@@ -80,9 +78,7 @@ class Splits:
                         f"{phase}_seeds = {list(limits)} holds too few instances of {game.id} for {stop} episodes; "
                         "widen the range"
                     )
-                offset = hashed(self.base_seed, game.id, phase, variant, index, draw) % (
-                    limits[1] - limits[0]
-                )
+                offset = hashed(self.base_seed, game.id, phase, variant, index, draw) % (limits[1] - limits[0])
                 seed = limits[0] + offset
                 if seed in seeds or seed % strata != index % strata:
                     continue

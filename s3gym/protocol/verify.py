@@ -23,7 +23,7 @@ def differences(
         seed: the seed the run's split gives this episode; None when it is not known.
     """
     if episode.game_version != game.VERSION:
-        yield f"game_version: stored {episode.game_version}, installed {game.VERSION}; verify with the version it was made by"
+        yield f"game_version: stored {episode.game_version}, installed {game.VERSION}; verify with the one that made it"
         return
     if seed is not None and seed != episode.seed:
         yield f"seed: stored {episode.seed}, the split gives {seed}"
@@ -51,6 +51,7 @@ def differences(
         state, end_reason = taken.outcome.state, taken.outcome.end_reason
         rewards.append(taken.outcome.reward)
         status = "repaired" if taken.status == "ok" and answer.is_repaired else taken.status
+        is_cut = end_reason is None and step.step_index + 1 == config.horizon
         yield from _compare(
             where,
             [
@@ -60,6 +61,7 @@ def differences(
                 ("feedback", step.feedback, taken.outcome.feedback),
                 ("reward", step.verifier_reward, taken.outcome.reward),
                 ("is_terminated", step.is_terminated, end_reason is not None),
+                ("is_truncated", step.is_truncated, is_cut),
             ],
         )
     is_valid = all(step.error_kind is None for step in steps)
@@ -69,6 +71,7 @@ def differences(
         [
             ("final_observation", episode.final_observation, game.render(game.view(state))),
             ("final_score", episode.final_score, score),
+            ("is_success", episode.is_success, None if score is None else score >= game.success_score),
             ("end_reason", episode.end_reason, end_reason or "horizon"),
             ("status", episode.status, "valid" if is_valid else "invalid"),
         ],

@@ -17,6 +17,8 @@ Row = Mapping[str, Any]
 """A row of a query: column name to value."""
 
 MAX_DECIMALS = 6
+SETTLED_DIGITS = 9
+"""Decimals and significant digits that do not depend on the order of a sum."""
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 CONTROL = "none"
 """The pathway that everything is compared with; grey wherever it is drawn."""
@@ -42,35 +44,35 @@ def missing(why: str) -> Markup:
     return Markup('<span class="missing" title="{0}">–<span class="unseen"> ({0})</span></span>').format(why)
 
 
+def settled(value: float) -> float:
+    """``value`` without the digits that depend on the order of a sum; a difference of 1e-15 is none."""
+    return float(f"{round(value, SETTLED_DIGITS):.{SETTLED_DIGITS}g}") + 0.0
+
+
 def number(value: float | None, why: str, decimals: int = 2, signed: bool = False) -> Markup:
     """``value`` with fixed decimals; what would round to zero without being zero is shown as a bound."""
     if value is None:
         return missing(why)
+    value = settled(value)
     text = f"{value:+,.{decimals}f}" if signed else f"{value:,.{decimals}f}"
     if value and not float(text.replace(",", "")):
         smallest = f"{10.0**-decimals:.{decimals}f}"
         text = f"<{smallest}" if value > 0 else f">-{smallest}"
     elif not value:
-        text = text.lstrip("+-")
+        text = text.lstrip("+")
     return Markup(escape(text.replace("-", "−")))
 
 
-def estimate(
-    value: float | None, low: float | None, high: float | None, why: str, signed: bool = False
-) -> Markup:
+def estimate(value: float | None, low: float | None, high: float | None, why: str, signed: bool = False) -> Markup:
     """``value [low, high]``; decimals are added while the interval is narrower than they can show."""
     if value is None:
         return missing(why)
     if low is None or high is None or low == high:
-        aside = Markup(
-            '<span class="aside" title="Too few values, or all of them equal">(no interval)</span>'
-        )
+        aside = Markup('<span class="aside" title="Too few values, or all of them equal">(no interval)</span>')
         return Markup("{} {}").format(number(value, why, signed=signed), aside)
-    decimals = min(MAX_DECIMALS, max(2, -floor(log10(high - low))))
+    decimals = min(MAX_DECIMALS, max(2, -floor(log10(settled(high - low)))))
     ends = [number(end, why, decimals, signed) for end in (low, high)]
-    return Markup('{} <span class="interval">[{}, {}]</span>').format(
-        number(value, why, decimals, signed), *ends
-    )
+    return Markup('{} <span class="interval">[{}, {}]</span>').format(number(value, why, decimals, signed), *ends)
 
 
 def percent(value: float | None, why: str) -> Markup:
@@ -90,6 +92,7 @@ def rate(row: Row, name: str, why: str) -> Markup:
 
 
 def _whole_percent(value: float) -> str:
+    value = settled(value)
     if 0 < value < 0.005:
         return "<1"
     if 0.995 <= value < 1:
@@ -110,16 +113,12 @@ def why_no_naba(row: Row) -> str:
 def badge(text: str, kind: str) -> Markup:
     """A word in a coloured shape; ``kind`` is ``good``, ``bad`` or ``plain``, each with its sign."""
     sign = {"good": "▲", "bad": "▼", "plain": "●"}[kind]
-    return Markup('<span class="badge {}"><span aria-hidden="true">{}</span> {}</span>').format(
-        kind, sign, text
-    )
+    return Markup('<span class="badge {}"><span aria-hidden="true">{}</span> {}</span>').format(kind, sign, text)
 
 
 def notice(text: str) -> Markup:
     """A sentence that stands where something is missing or needs care; words in backticks are set as code."""
-    pieces = [
-        Markup("<code>{}</code>").format(p) if i % 2 else escape(p) for i, p in enumerate(text.split("`"))
-    ]
+    pieces = [Markup("<code>{}</code>").format(p) if i % 2 else escape(p) for i, p in enumerate(text.split("`"))]
     return Markup('<p class="notice">{}</p>').format(Markup("").join(pieces))
 
 
@@ -139,14 +138,10 @@ def who(rows: Sequence[Row]) -> list[Column]:
     columns = [
         Column("Game", lambda r: r["game"], is_text=True),
         Column("Pathway", lambda r: pathway(r["pathway"]), is_text=True),
-        Column(
-            "Intervention", lambda r: r["intervention"], "The one link of the chain that was changed", True
-        ),
+        Column("Intervention", lambda r: r["intervention"], "The one link of the chain that was changed", True),
         Column("Replicate", lambda r: str(r["replicate"]), "Which set of exploration seeds"),
     ]
-    constant = {
-        name.capitalize() for name in ("intervention", "replicate") if len({row[name] for row in rows}) == 1
-    }
+    constant = {name.capitalize() for name in ("intervention", "replicate") if len({row[name] for row in rows}) == 1}
     if rows and "pathway" not in rows[0]:
         constant.add("Pathway")
     return [column for column in columns if column.label not in constant]
@@ -170,9 +165,7 @@ def pathway(name: str) -> Markup:
 def pathway_key(names: Iterable[str]) -> Markup:
     """The key to the pathways' colours, once for many charts."""
     items = [Markup("<li>{}</li>").format(pathway(name)) for name in sorted(set(names))]
-    return Markup('<ul class="key" aria-label="Colours of the pathways">{}</ul>').format(
-        Markup("").join(items)
-    )
+    return Markup('<ul class="key" aria-label="Colours of the pathways">{}</ul>').format(Markup("").join(items))
 
 
 def table(caption: str, rows: Sequence[Row], columns: Sequence[Column], group: str | None = None) -> Markup:
@@ -210,5 +203,15 @@ def _side(column: Column) -> str:
 
 def embedded_json(value: Any) -> Markup:
     """``value`` as JSON that is safe inside a ``<script>``: no text in it ends the element or opens one."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(_settled_all(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Markup(text.translate(_ESCAPES))
+
+
+def _settled_all(value: Any) -> Any:
+    if isinstance(value, float):
+        return settled(value)
+    if isinstance(value, Mapping):
+        return {name: _settled_all(item) for name, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_settled_all(item) for item in value]
+    return value

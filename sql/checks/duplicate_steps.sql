@@ -9,8 +9,7 @@
 select
     stage_key,
     episode_id,
-    count(*) as row_count,
-    count(distinct step_index) as different_count
-from stg_steps
-group by stage_key, episode_id
-having count(*) > count(distinct step_index)
+    row_count,
+    different_count
+from int_episode_steps
+where row_count > different_count

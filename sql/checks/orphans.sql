@@ -1,15 +1,15 @@
 -- Rows that point at nothing. A stage without rows is none: a run may be unfinished.
 --
--- grain: offending row
+-- grain: what points at nothing
 -- columns:
 --   offence     text; what points at what
 --   owner_id    text; stage_key, or run_id of a link
 --   subject_id  text; episode_id, or cell_id of a link
-select distinct
+select
     'step without its episode' as offence,
     steps.stage_key as owner_id,
     steps.episode_id as subject_id
-from stg_steps as steps
+from int_episode_steps as steps
 left join stg_episodes as episodes
     on steps.stage_key = episodes.stage_key and steps.episode_id = episodes.episode_id
 where episodes.episode_id is null

@@ -6,17 +6,7 @@
 --   episode_id   text
 --   final_score  game's unit; as stored
 --   reward_sum   game's unit; sum or mean of the stored rewards
-with returns as (
-    select
-        stage_key,
-        episode_id,
-        sum(verifier_reward) as total,
-        avg(verifier_reward) as mean
-    from stg_steps
-    group by stage_key, episode_id
-),
-
-episodes as (
+with episodes as (
     select distinct
         episodes.stage_key,
         episodes.episode_id,
@@ -33,9 +23,10 @@ compared as (
         episodes.episode_id,
         episodes.final_score,
         -- an episode may be over at its start: no rewards come to 0
-        coalesce(case episodes.score_aggregation when 'mean' then returns.mean else returns.total end, 0) as reward_sum
+        coalesce(if(episodes.score_aggregation = 'mean', steps.reward_mean, steps.reward_sum), 0) as reward_sum
     from episodes
-    left join returns on episodes.stage_key = returns.stage_key and episodes.episode_id = returns.episode_id
+    left join int_episode_steps as steps
+        on episodes.stage_key = steps.stage_key and episodes.episode_id = steps.episode_id
 )
 
 select

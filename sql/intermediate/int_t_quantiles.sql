@@ -11,7 +11,7 @@
 -- source: Student (1908); values as in NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2
 select
     published.degrees_of_freedom,
-    published.t_quantile
+    cast(published.t_quantile as double) as t_quantile
 from (
     values
     (1.0, 12.706), (2.0, 4.303), (3.0, 3.182), (4.0, 2.776), (5.0, 2.571),

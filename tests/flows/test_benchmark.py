@@ -1,12 +1,11 @@
 """The whole chain at smoke scale, in Prefect."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from flows.benchmark import BODIES, measure, todo
+from flows.benchmark import BODIES, Todo, measure, todo
 from flows.caching import results_folder
 from s3gym import storage
 from s3gym.config import load_config
@@ -20,19 +19,13 @@ from tests.flows.tables import contents
 
 
 def test_the_default_request_is_four_players_on_three_pathways(smoke: Path) -> None:
-    cells = (
-        Warehouse(smoke).sql("select distinct model_id, pathway from int_selected_cells order by all").rows()
-    )
+    cells = Warehouse(smoke).sql("select distinct model_id, pathway from int_selected_cells order by all").rows()
 
     controls = [("player:expert", "none"), ("player:random", "none")]
     assert sorted(cells) == sorted(
         [
             *controls,
-            *[
-                (f"player:{name}", way)
-                for name in ("learner", "myopic")
-                for way in ("history", "memory", "none")
-            ],
+            *[(f"player:{name}", way) for name in ("learner", "myopic") for way in ("history", "memory", "none")],
         ]
     )
 
@@ -41,9 +34,7 @@ def test_all_sql_checks_are_empty_on_a_real_run(smoke: Path) -> None:
     assert {name: rows for name, rows in Warehouse(smoke, "all").checks().items() if rows} == {}
 
 
-def test_the_same_request_again_does_nothing_and_starts_no_server(
-    smoke: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_request_again_does_nothing_and_starts_no_server(smoke: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_call(*args: object) -> None:
         raise AssertionError("called")
 
@@ -65,19 +56,13 @@ def test_results_are_the_manifests_as_json_in_the_data_folder(smoke: Path) -> No
     results = list(results_folder(smoke).iterdir())
     manifests = {path.stem for path in (smoke / "manifests").iterdir()}
 
-    told = [
-        manifest["part"]
-        for path in results
-        for manifest in json.loads(json.loads(path.read_text())["result"])
-    ]
+    told = [manifest["part"] for path in results for manifest in json.loads(json.loads(path.read_text())["result"])]
 
     assert sorted(told) == sorted(manifests)
     assert not list(smoke.rglob("*.pkl"))
 
 
-def test_a_stage_whose_files_are_gone_is_made_again_and_nothing_else(
-    prefect_api: str, tmp_path: Path
-) -> None:
+def test_a_stage_whose_files_are_gone_is_made_again_and_nothing_else(prefect_api: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     run(data, scale="smoke", games=["trust"], models=["player:learner"], pathways=["history"])
     before = contents(data)
@@ -115,9 +100,7 @@ def test_raising_budgets_plays_only_what_is_new(prefect_api: str, tmp_path: Path
     assert Warehouse(data).sql(query).equals(Warehouse(fresh).sql(query))
 
 
-def test_a_new_game_version_reruns_the_cells_of_that_game_only(
-    smoke: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_game_version_reruns_the_cells_of_that_game_only(smoke: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(TRUST), "VERSION", TRUST.VERSION + 1)
 
     stale = todo(make_plan(load_config(None, {"scale": "smoke"})), smoke)
@@ -144,14 +127,8 @@ def test_a_failing_cell_harms_no_other_and_goes_on_next_time(
     assert len(outcome.failures) == 1
     assert "player:myopic" in outcome.failures[0] and "out of order" in outcome.failures[0]
     left = todo(outcome.plan, data)
-    assert [(piece.cell.record.model_id, piece.cell.record.pathway) for piece in left] == [
-        ("player:myopic", "memory")
-    ]
-    rows = (
-        Warehouse(data)
-        .sql("select error_kind, text from stg_experiences where error_kind is not null")
-        .rows()
-    )
+    assert [(piece.cell.record.model_id, piece.cell.record.pathway) for piece in left] == [("player:myopic", "memory")]
+    rows = Warehouse(data).sql("select error_kind, text from stg_experiences where error_kind is not null").rows()
     assert rows == [("server", None)]
 
     assert run(data, **request).failures == []
@@ -178,13 +155,9 @@ def test_a_failed_call_makes_its_evaluation_invalid_never_a_score(
 
     assert len(outcome.failures) == 1 and "invalid" in outcome.failures[0]
     warehouse = Warehouse(data)
-    invalid = warehouse.sql(
-        "select final_score, end_reason from stg_episodes where status = 'invalid'"
-    ).rows()
+    invalid = warehouse.sql("select final_score, end_reason from stg_episodes where status = 'invalid'").rows()
     assert invalid == [(None, "timeout")]
-    curve = warehouse.sql(
-        "select checkpoint, score, is_valid from improvement_curve order by checkpoint"
-    ).rows()
+    curve = warehouse.sql("select checkpoint, score, is_valid from improvement_curve order by checkpoint").rows()
     assert [(checkpoint, is_valid) for checkpoint, _, is_valid in curve] == [(0, False), (3, True)]
     assert curve[0][1] is None and curve[1][1] > 0
 
@@ -214,9 +187,10 @@ def test_events_count_what_was_played(prefect_api: str, tmp_path: Path) -> None:
         None, {"scale": "smoke", "games": ["trust"], "models": ["player:random"], "pathways": ["none"]}
     )
     announced: list[int] = []
-    on_start: Callable[[list[object]], None] = lambda work: announced.append(
-        sum(w.episode_count for w in work)
-    )  # type: ignore[attr-defined] # noqa: E731
+
+    def on_start(work: list[Todo]) -> None:
+        announced.extend(piece.episode_count for piece in work)
+
     measure(config, tmp_path / "data", on_event, on_start)
 
     assert announced == [14]

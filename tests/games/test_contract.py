@@ -184,9 +184,7 @@ def test_end_ends_the_episode_where_resigning_is_allowed(game: Any, config: Any)
 
 
 @pytest.mark.parametrize("player", ["random", "expert"])
-def test_rewards_stay_in_the_declared_range_and_make_the_final_score(
-    game: Any, config: Any, player: str
-) -> None:
+def test_rewards_stay_in_the_declared_range_and_make_the_final_score(game: Any, config: Any, player: str) -> None:
     low, high = game.reward_range(config)
     rewards = [step.reward for step in played(game, config, player=player)]
     assert all(low <= reward <= high for reward in rewards)

@@ -127,8 +127,7 @@ def test_only_the_first_uncovered_cell_is_protected() -> None:
 def test_without_protection_the_first_click_dies_as_often_as_mines_are_dense() -> None:
     unprotected = replace(EVALUATION, is_first_safe=False)
     deaths = [
-        float(GAME.step(GAME.reset(unprotected, seed), "uncover (4,4)").end_reason == "mine")
-        for seed in range(4000)
+        float(GAME.step(GAME.reset(unprotected, seed), "uncover (4,4)").end_reason == "mine") for seed in range(4000)
     ]
     assert_mean(deaths, 15 / 81)  # mines average 15 on 81 cells: 18.5 %
     assert GAME.step(GAME.reset(EVALUATION, deaths.index(1.0)), "uncover (4,4)").end_reason is None
@@ -151,18 +150,14 @@ def test_a_zero_opens_its_region_and_flags_stop_it() -> None:
 
 
 def test_a_death_keeps_flags_and_shows_the_other_mines() -> None:
-    state, rewards, end_reason = played(
-        position(), "uncover (0,3)", "flag (0,4)", "flag (8,0)", "uncover (3,4)"
-    )
+    state, rewards, end_reason = played(position(), "uncover (0,3)", "flag (0,4)", "flag (8,0)", "uncover (3,4)")
     assert end_reason == "mine"
     assert rewards == [0.0, 0.1, 0.0, 0.0]
     assert [row(state, index) for index in (0, 3, 8)] == ["???2F????", "????X????", "F???X???X"]
 
 
 def test_extra_lives_are_spent_first_and_an_exploded_mine_is_out_of_play() -> None:
-    state, rewards, end_reason = played(
-        position(config=EXPLORATION), "uncover (0,0)", "uncover (0,4)", "uncover (1,4)"
-    )
+    state, rewards, end_reason = played(position(config=EXPLORATION), "uncover (0,0)", "uncover (0,4)", "uncover (1,4)")
     assert (rewards, end_reason, state.lives) == ([0.0, 0.0, 0.0], None, 0)
     assert "Extra lives left: 0." in GAME.render(GAME.view(state))
     assert GAME.take(state, "flag (0,4)").status == "illegal"
@@ -174,9 +169,7 @@ def test_extra_lives_are_spent_first_and_an_exploded_mine_is_out_of_play() -> No
 
 
 def test_right_flags_pay_their_share_and_removing_one_takes_it_back() -> None:
-    _, rewards, _ = played(
-        position(), "flag (0,4)", "flag (0,0)", "unflag (0,0)", "unflag (0,4)", "flag (8,8)"
-    )
+    _, rewards, _ = played(position(), "flag (0,4)", "flag (0,0)", "unflag (0,0)", "unflag (0,4)", "flag (8,8)")
     assert rewards == [0.1, 0.0, 0.0, -0.1, 0.1]
 
 
@@ -368,9 +361,7 @@ def test_the_expert_knows_what_a_step_pays_or_says_that_it_cannot(config: Minesw
         (EVALUATION, "flagger", 400, 15 / 81),
     ],
 )
-def test_the_anchors_are_reproduced(
-    config: MinesweeperConfig, player: str, episodes: int, expected: float
-) -> None:
+def test_the_anchors_are_reproduced(config: MinesweeperConfig, player: str, episodes: int, expected: float) -> None:
     assert_mean([episode(config, player, seed)[0] for seed in range(episodes)], expected)
 
 

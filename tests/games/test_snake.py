@@ -187,9 +187,7 @@ def test_a_new_apple_takes_the_next_free_cell_of_the_order() -> None:
 
 def test_there_are_fewer_apples_where_no_more_fit() -> None:
     # 14 of 16 cells are body and two hold apples; after eating one, only the other cell is free, and taken.
-    state = position(
-        SMALL.replace("#....#", "#AA..#", 1), "13 14 24 34 44 43 33 23 22 32 42 41 31 21", "LEFT"
-    )
+    state = position(SMALL.replace("#....#", "#AA..#", 1), "13 14 24 34 44 43 33 23 22 32 42 41 31 21", "LEFT")
     after = GAME.step(state, "LEFT").state
     assert (len(after.body), after.apples) == (15, (1 * 6 + 1,))
 
@@ -258,9 +256,7 @@ def text_of(state: SnakeState) -> str:
 def learn(facts: Seen, before: SnakeState, action: str) -> SnakeState:
     outcome = GAME.take(before, action).outcome
     after: SnakeState = outcome.state
-    for situation, name, result in GAME.reader.facts(
-        text_of(before), action, f"{outcome.feedback}\n{text_of(after)}"
-    ):
+    for situation, name, result in GAME.reader.facts(text_of(before), action, f"{outcome.feedback}\n{text_of(after)}"):
         facts.setdefault((situation, name), Counter())[result] += 1
     return after
 

@@ -81,9 +81,7 @@ def chat(
     return Reply(json.dumps(body))
 
 
-def failure(
-    status: int, message: str, headers: Mapping[str, str] | None = None, code: str | None = None
-) -> Reply:
+def failure(status: int, message: str, headers: Mapping[str, str] | None = None, code: str | None = None) -> Reply:
     """An error in OpenAI's form."""
     body = {"error": {"message": message, "type": "error", "param": None, "code": code}}
     return Reply(json.dumps(body), status, headers or {})

@@ -68,9 +68,7 @@ FAILURES = [
 
 @pytest.mark.parametrize("model", ["openai/gpt-4.1", "hosted_vllm/any"])  # two ways through litellm
 @pytest.mark.parametrize(("reply", "kind"), FAILURES)
-def test_every_failure_has_its_kind_and_is_asked_once(
-    loopback: Loopback, reply: Reply, kind: str, model: str
-) -> None:
+def test_every_failure_has_its_kind_and_is_asked_once(loopback: Loopback, reply: Reply, kind: str, model: str) -> None:
     loopback.enqueue(reply)
     error = error_of(loopback, model=model)
     assert (error.kind, len(loopback.requests)) == (kind, 1), error
@@ -118,9 +116,7 @@ def test_an_unknown_provider_is_a_bad_request(loopback: Loopback) -> None:
 
 
 @pytest.mark.parametrize("model", ["openai/gpt-4.1", "hosted_vllm/any"])
-@pytest.mark.parametrize(
-    "reply", [hang(), chat("late").after(20), Reply(chat("late").body, byte_seconds=0.1)]
-)
+@pytest.mark.parametrize("reply", [hang(), chat("late").after(20), Reply(chat("late").body, byte_seconds=0.1)])
 def test_a_call_ends_when_its_time_is_up(loopback: Loopback, reply: Reply, model: str) -> None:
     loopback.enqueue(chat("the import is not what is timed"), reply)
     ask(loopback, model=model)
@@ -131,9 +127,7 @@ def test_a_call_ends_when_its_time_is_up(loopback: Loopback, reply: Reply, model
 
 
 def test_retry_after_reaches_the_one_who_retries(loopback: Loopback) -> None:
-    loopback.enqueue(
-        failure(429, "slow down", {"Retry-After": "7"}), failure(503, "busy", {"Retry-After": "3"})
-    )
+    loopback.enqueue(failure(429, "slow down", {"Retry-After": "7"}), failure(503, "busy", {"Retry-After": "3"}))
     assert error_of(loopback).retry_after_seconds == 7
     assert error_of(loopback, model="hosted_vllm/any").retry_after_seconds == 3
     loopback.enqueue(failure(429, "slow down"))
@@ -180,9 +174,7 @@ def test_what_is_not_known_is_null_and_not_zero(loopback: Loopback) -> None:
         (chat("UP", tool_calls=[TOOL_CALL]), "UP", None),
     ],
 )
-def test_text_and_thinking_are_apart(
-    loopback: Loopback, reply: Reply, text: str, reasoning: str | None
-) -> None:
+def test_text_and_thinking_are_apart(loopback: Loopback, reply: Reply, text: str, reasoning: str | None) -> None:
     loopback.enqueue(reply)
     completion = ask(loopback)
     assert (completion.text, completion.reasoning) == (text, reasoning)
@@ -227,9 +219,7 @@ def test_many_calls_fly_at_once(loopback: Loopback) -> None:
     async def together() -> list[Completion]:
         return await asyncio.gather(*(model.complete(request_of(str(number))) for number in range(16)))
 
-    assert [completion.text for completion in asyncio.run(together())] == [
-        str(number) for number in range(16)
-    ]
+    assert [completion.text for completion in asyncio.run(together())] == [str(number) for number in range(16)]
     assert loopback.most_in_flight > 1
 
 
@@ -240,9 +230,7 @@ def test_the_identity_holds_the_endpoint_but_no_credential() -> None:
     assert api.load("openai/x", {}).identity()["base_url"] is None
 
 
-@pytest.mark.parametrize(
-    "base_url", ["localhost:8000", "ftp://host/v1", "http://", "http://host:port/v1", ""]
-)
+@pytest.mark.parametrize("base_url", ["localhost:8000", "ftp://host/v1", "http://", "http://host:port/v1", ""])
 def test_an_endpoint_that_is_no_address_is_refused_at_once(base_url: str) -> None:
     with pytest.raises(ValueError, match="http://localhost:8000/v1"):
         api.load("openai/x", {"base_url": base_url})

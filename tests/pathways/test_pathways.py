@@ -1,17 +1,21 @@
 """What experience is made of: exact counts, one call at most, and nothing but transcripts."""
 
 import asyncio
+import re
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from s3gym import registry
-from s3gym.models.base import Completion, ModelError, estimate_tokens
+from s3gym import plan, registry
+from s3gym.models.base import Completion, ModelError, Request, estimate_tokens
 from s3gym.pathways import history, memory, none
 from s3gym.pathways.base import Built, Workshop, settings_of
 from s3gym.records import CallFacts
 from s3gym.transcript import Message, PastEpisode, PastStep
+from tests.direct import measure_directly
+from tests.programmed import Programmed
 
 PATHWAYS = [registry.load("s3gym.pathways", name, "pathway") for name in registry.names("s3gym.pathways")]
 CHARACTERS = len
@@ -35,7 +39,12 @@ class Desk:
     def __init__(self, reply: str = "Retain: A.", **settings: Any) -> None:
         self.asked: list[tuple[Message, ...]] = []
         self.reply = reply
-        limits = {"token_limit": 10_000, "cut": "newest", "memory_source": "history", "count_tokens": CHARACTERS}
+        limits = {
+            "token_limit": 10_000,
+            "cut": "newest",
+            "memory_source": "history",
+            "count_tokens": CHARACTERS,
+        }
         self.workshop = Workshop(rules="THE RULES", ask=self.ask, **{**limits, **settings})
 
     async def ask(self, messages: tuple[Message, ...]) -> Completion:
@@ -94,10 +103,17 @@ def test_history_is_the_transcripts_in_order() -> None:
     built = build(history, TWO, Desk())
 
     assert built.content == (
-        "Env: s00\nLLM: Answer: A, Score: 1\nEnv: s01\nLLM: Answer: A, Score: 1\nEnv: end0\n(end of episode)\n"
-        "Env: s10\nLLM: Answer: A, Score: 1\nEnv: s11\nLLM: Answer: A, Score: 1\nEnv: end1\n(end of episode)\n"
+        "Env: s00\nLLM: Answer: A, Score: 1\n"
+        "Env: s01\nLLM: Answer: A, Score: 1\nEnv: end0\n(end of episode)\n"
+        "Env: s10\nLLM: Answer: A, Score: 1\n"
+        "Env: s11\nLLM: Answer: A, Score: 1\nEnv: end1\n(end of episode)\n"
     )
-    assert (built.token_count, built.steps_kept, built.steps_dropped, built.tokens_dropped) == (sum(SIZES), 4, 0, 0)
+    assert (built.token_count, built.steps_kept, built.steps_dropped, built.tokens_dropped) == (
+        sum(SIZES),
+        4,
+        0,
+        0,
+    )
     assert built.stored_text is None
 
 
@@ -193,6 +209,38 @@ def test_memory_from_history_does_not_read_the_last_memory() -> None:
     build(memory, TWO, desk)
 
     assert "old tip" not in desk.prompt and "s00" in desk.prompt
+
+
+@pytest.mark.parametrize(("source", "episode_counts"), [("recursive", [1, 1, 1, 1]), ("history", [1, 2, 3, 4])])
+def test_in_a_cell_each_memory_rests_on_the_last_one_or_on_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, episode_counts: list[int]
+) -> None:
+    def answer(request: Request) -> str:
+        said = {
+            "act": "Answer: cheat, Score: 1",
+            "judge": "",
+            "remember": f"TIP {len(model.prompts('remember'))}",
+        }
+        return said[request.purpose]
+
+    model = Programmed(answer)
+    monkeypatch.setattr(plan, "load_model", lambda model_id, base_url: model)
+
+    measure_directly(
+        tmp_path,
+        f"memory_source={source}",
+        "exploration_episodes=4",
+        "evaluation_interval=2",
+        games=["trust"],
+        models=["programmed"],
+        pathways=["memory"],
+    )
+
+    # after episodes 1 and 3 on the way, after 2 and 4 at the checkpoints
+    asked = [messages[0]["content"] for messages in model.prompts("remember")]
+    assert [text.count("(end of episode)") for text in asked] == episode_counts
+    read = [re.findall(r"TIP \d", text) for text in asked]
+    assert read == ([[], ["TIP 1"], ["TIP 2"], ["TIP 3"]] if source == "recursive" else [[], [], [], []])
 
 
 def test_a_failed_memory_call_is_raised() -> None:

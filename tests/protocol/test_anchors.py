@@ -15,21 +15,27 @@ from s3gym.protocol.splits import hashed
 def test_an_exact_anchor_has_no_error_and_no_episodes() -> None:
     anchor = measure_anchor(TRUST, "evaluation", "cheater", 50)
 
-    # ten rounds of cheating: copycat 3, pink 30, cheater 0, grudger 3, detective 3 + 0 + 3 + 3, copykitten 3 + 3,
-    # stubborn 5 times 3; 66 in all
+    # ten rounds of cheating: copycat 3, pink 30, cheater 0, grudger 3, detective 3 + 0 + 3 + 3,
+    # copykitten 3 + 3, stubborn 5 times 3; 66 in all
     assert anchor.mean == pytest.approx(66 / 7)
     # squares: 9 + 900 + 0 + 9 + 81 + 36 + 225 = 1260
     assert anchor.standard_deviation == pytest.approx(sqrt(1260 / 7 - (66 / 7) ** 2))
     assert (anchor.standard_error, anchor.episode_count) == (0.0, 0)
     assert anchor.config_id == TRUST.config_id(TRUST.evaluation)
-    assert (anchor.game, anchor.phase, anchor.player, anchor.game_version) == ("trust", "evaluation", "cheater", 1)
+    assert (anchor.game, anchor.phase, anchor.player, anchor.game_version) == (
+        "trust",
+        "evaluation",
+        "cheater",
+        1,
+    )
 
 
 def test_a_sampled_anchor_is_mean_and_error_over_its_episodes() -> None:
     anchor = measure_anchor(SNAKE, "evaluation", "careful", 20)
 
     scores = [
-        play_out(SNAKE, SNAKE.evaluation, "careful", hashed("anchor", "snake", "evaluation", index)) for index in range(20)
+        play_out(SNAKE, SNAKE.evaluation, "careful", hashed("anchor", "snake", "evaluation", index))
+        for index in range(20)
     ]
     assert anchor.mean == pytest.approx(statistics.fmean(scores))
     assert anchor.standard_deviation == pytest.approx(statistics.stdev(scores))

@@ -64,9 +64,7 @@ def test_what_cannot_pass_is_not_asked_again(loopback: Loopback, journal: Journa
     assert (counters(asker), len(loopback.requests)) == ((1, 0, 1), 1)
 
 
-def test_retries_end_with_the_last_error_and_go_on_after_a_restart(
-    loopback: Loopback, journal: Journal
-) -> None:
+def test_retries_end_with_the_last_error_and_go_on_after_a_restart(loopback: Loopback, journal: Journal) -> None:
     loopback.enqueue(*[failure(500, f"oops {number}") for number in range(1, 5)])
     with pytest.raises(ModelError, match="oops 4"):
         asyncio.run(asker_of(loopback, journal).ask(request_of()))
@@ -96,9 +94,7 @@ def test_no_more_calls_fly_than_the_ceiling_allows(loopback: Loopback) -> None:
 
 
 def test_the_key_gets_into_no_journal(loopback: Loopback, journal: Journal, tmp_path: Path) -> None:
-    loopback.enqueue(
-        failure(500, f"key {CANARY} hit a bug"), failure(401, f"Incorrect API key provided: {CANARY}")
-    )
+    loopback.enqueue(failure(500, f"key {CANARY} hit a bug"), failure(401, f"Incorrect API key provided: {CANARY}"))
     with pytest.raises(ModelError, match="authentication"):
         asyncio.run(asker_of(loopback, journal).ask(request_of()))
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir())

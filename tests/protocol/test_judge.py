@@ -47,7 +47,8 @@ def test_four_lines_are_four_fields() -> None:
     [
         "**Final score:** 12.5\n**Success:** 0.8\n**Retain:** cheat once\n**Avoid:** cheating twice",
         "**Final score**: 12.5\n- Success: `0.8`\n> retain: cheat once\n### AVOID: cheating twice",
-        "Thinking ...\n\n  final score : 12.5 points\n\tSuccess: 0.80\nRetain: cheat once\r\nAvoid: cheating twice\n\nDone.",
+        "Thinking ...\n\n  final score : 12.5 points\n\tSuccess: 0.80\nRetain: cheat once\r\n"
+        "Avoid: cheating twice\n\nDone.",
         "Final score: 3\nSuccess: 0.1\nOn second thought:\n" + REPLY,
     ],
 )
@@ -85,7 +86,14 @@ def test_long_advice_is_cut() -> None:
 
 @pytest.mark.parametrize(
     "junk",
-    ["*" * 1_000_000, "- " * 500_000, "success" * 150_000, "success:" * 125_000, "\n" * 1_000_000, "9" * 1_000_000]
+    [
+        "*" * 1_000_000,
+        "- " * 500_000,
+        "success" * 150_000,
+        "success:" * 125_000,
+        "\n" * 1_000_000,
+        "9" * 1_000_000,
+    ]
     + ["final score:" + "*" * 1_000_000, "success" + " " * 1_000_000 + "x", "final score: " + "9" * 1_000_000]
     + ["final score: 1." + "0" * 1_000_000 + "e"],
     ids=range(10),
@@ -106,7 +114,12 @@ def test_a_judgment_is_one_call_on_rules_and_transcript() -> None:
     assert TRUST.rules(TRUST.exploration) in request.messages[0]["content"]
     assert "".join(PAST.segments()).strip() in request.messages[0]["content"]
     assert (row.stage_key, row.game, row.checkpoint, row.episode_id) == ("key", "trust", 3, "e1")
-    assert (row.expected_final_score, row.success_belief, row.reply, row.prompt_tokens) == (12.5, 0.8, REPLY, 9)
+    assert (row.expected_final_score, row.success_belief, row.reply, row.prompt_tokens) == (
+        12.5,
+        0.8,
+        REPLY,
+        9,
+    )
 
 
 def test_a_failed_call_is_a_row_with_its_error() -> None:

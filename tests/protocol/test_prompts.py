@@ -8,13 +8,12 @@ import pytest
 
 from s3gym import registry
 from s3gym.games.trust import GAME as TRUST
-from s3gym.models.base import Decoding
 from s3gym.models.scripted import load
 from s3gym.protocol.asking import Asker
 from s3gym.protocol.prompts import STEP_QUESTION, judgment_messages, past_step, step_messages
-from s3gym.protocol.rollout import Part, play
+from s3gym.protocol.rollout import play
 from s3gym.transcript import Message, PastStep
-from tests.programmed import Programmed
+from tests.programmed import Programmed, part
 
 STEPS = [PastStep(f"state {index}", f"Answer: UP, Score: {index}") for index in range(3)]
 
@@ -57,19 +56,7 @@ def test_everything_before_the_last_message_only_grows_within_an_episode(name: s
     game: Any = registry.load("s3gym.games", name, "game").GAME
     player, rng = load("player:expert"), random.Random(1)
     model = Programmed(lambda request: player._act(request, rng))
-    part = Part(
-        stage_key="k" * 64,
-        phase="evaluation",
-        checkpoint=0,
-        episode_index=0,
-        seed=3,
-        experience=experience,
-        history_tokens_dropped=0,
-        decoding=Decoding(),
-        decoding_seed=lambda step: step,
-    )
-
-    asyncio.run(play(game, game.evaluation, Asker(model), part))
+    asyncio.run(play(game, game.evaluation, Asker(model), part(experience=experience)))
 
     prompts = model.prompts("act")
     assert len(prompts) > 2

@@ -12,31 +12,26 @@ from s3gym.games.trust import GAME as TRUST
 from s3gym.games.trust import OPPONENTS
 from s3gym.models.base import Decoding, ModelError
 from s3gym.protocol.asking import Asker
-from s3gym.protocol.rollout import WRITTEN_LIMIT, Part, past_episode, play, scene_of
+from s3gym.protocol.rollout import WRITTEN_LIMIT, past_episode, play, scene_of
 from s3gym.records import CallFacts, Episode, Step
-from tests.programmed import Programmed
+from tests.programmed import Programmed, part
 
 PINK = OPPONENTS.index("pink")
 """Seed of the opponent that always collaborates."""
 CHEAT, COLLABORATE = "Answer: cheat, Score: 3", "Answer: collaborate, Score: 2"
 
 
-def part(seed: int = PINK, experience: str | None = None, dropped: int = 0) -> Part:
-    return Part(
-        stage_key="0123456789abcdef",
-        phase="evaluation",
+def played(model: Programmed, game: Any = TRUST, config: Any = None, **changes: Any) -> tuple[Episode, list[Step]]:
+    """By default a held-out match against pink."""
+    frame = part(
+        seed=changes.pop("seed", PINK),
         checkpoint=3,
         episode_index=4,
-        seed=seed,
-        experience=experience,
-        history_tokens_dropped=dropped,
         decoding=Decoding(temperature=0.5),
         decoding_seed=lambda step: 1000 + step,
+        **changes,
     )
-
-
-def played(model: Programmed, game: Any = TRUST, config: Any = None, **of_part: Any) -> tuple[Episode, list[Step]]:
-    return asyncio.run(play(game, config or game.evaluation, Asker(model), part(**of_part)))
+    return asyncio.run(play(game, config or game.evaluation, Asker(model), frame))
 
 
 # --- scores and ends ----------------------------------------------------------------------------------------
@@ -121,7 +116,11 @@ def test_a_reply_without_an_answer_is_unparsable_and_uses_the_round() -> None:
 
     first = steps[0]
     assert (first.reply, first.action, first.action_status) == ("Let me think.", None, "unparsable")
-    assert (first.self_score, first.verifier_reward, first.feedback) == (None, 0.0, "The answer could not be read.")
+    assert (first.self_score, first.verifier_reward, first.feedback) == (
+        None,
+        0.0,
+        "The answer could not be read.",
+    )
     assert len(steps) == 10
     assert model.requests[1].messages[1]["content"] == "Answer: (no readable action), Score: none"
 
@@ -190,7 +189,7 @@ def test_experience_opens_the_first_message_and_no_other() -> None:
 
 
 def test_what_did_not_fit_is_noted_at_every_step() -> None:
-    _, steps = played(Programmed(CHEAT), dropped=17)
+    _, steps = played(Programmed(CHEAT), history_tokens_dropped=17)
 
     assert {step.history_tokens_dropped for step in steps} == {17}
 
@@ -209,8 +208,14 @@ def test_rows_name_their_stage_episode_and_instance() -> None:
 
     assert episode.episode_id == "trust:evaluation:3:4:0123456789ab"
     assert [step.step_index for step in steps] == list(range(10))
-    for row in (episode, *steps):
-        assert (row.stage_key, row.game, row.phase, row.checkpoint) == ("0123456789abcdef", "trust", "evaluation", 3)
+    rows: list[Episode | Step] = [episode, *steps]
+    for row in rows:
+        assert (row.stage_key, row.game, row.phase, row.checkpoint) == (
+            "0123456789abcdef",
+            "trust",
+            "evaluation",
+            3,
+        )
     assert (episode.seed, episode.episode_index) == (PINK, 4)
     assert episode.instance_id == TRUST.instance_id(TRUST.reset(TRUST.evaluation, PINK))
     assert TRUST.read_config(episode.config) == TRUST.evaluation

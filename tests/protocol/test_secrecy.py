@@ -1,7 +1,7 @@
 """Verifier and hidden truth have no path into any prompt, in any stage.
 
-Each game is played through all stages twice: as it is, and with everything an agent may not know replaced. The
-prompts have to be the same to the last character.
+Each game is played through all stages twice: as it is, and with everything an agent may not know replaced.
+The prompts have to be the same to the last character.
 """
 
 import random
@@ -19,7 +19,6 @@ from s3gym.games.snake import OFFSETS, Snake
 from s3gym.games.trust import Trust
 from s3gym.models.base import Completion, Request
 from s3gym.models.scripted import PlayerModel
-from s3gym.models.scripted import load as load_player
 from s3gym.transcript import Message
 from tests.direct import measure_directly
 from tests.programmed import Programmed
@@ -79,10 +78,10 @@ def with_canaries(game: Game[Any, Any, Any]) -> Game[Any, Any, Any]:
 
     class WithCanaries(type(game)):  # type: ignore[misc]
         def step(self, state: Any, action: str) -> Outcome:
-            return super().step(state, action)._replace(reward=CANARY_REWARD)
+            return game.step(state, action)._replace(reward=CANARY_REWARD)
 
         def spoil(self, state: Any, feedback: str) -> Outcome:
-            return super().spoil(state, feedback)._replace(reward=CANARY_REWARD)
+            return game.spoil(state, feedback)._replace(reward=CANARY_REWARD)
 
         def final_score(self, rewards: Iterable[float]) -> float:
             return CANARY_SCORE
@@ -142,7 +141,7 @@ def facing(opponent: str) -> Trust:
 
 
 def minefield(is_swapped: bool) -> Minesweeper:
-    """The same number of mines on other cells; instances count as shared, so that both play the same seeds."""
+    """The same number of mines on other cells; instances count as shared, so both play the same seeds."""
 
     class Minefield(Minesweeper):
         is_instances_shared = True
@@ -182,19 +181,21 @@ def flag(request: Request) -> str:
     return f"Answer: flag ({cell // 9},{cell % 9}), Score: 0.1"
 
 
-def fast(request: Request) -> str:
+def abstain(request: Request) -> str:
     """A step that eats nothing."""
     view = request.scene.view
     ahead = {name: view.body[0] + row * view.size + column for name, (row, column) in OFFSETS.items()}
     return f"Answer: {next(name for name, cell in ahead.items() if cell not in view.apples)}, Score: 0"
 
 
-HIDDEN: list[tuple[str, Callable[[], Game[Any, Any, Any]], Callable[[], Game[Any, Any, Any]], Callable[[Request], str]]] = [
+HIDDEN: list[
+    tuple[str, Callable[[], Game[Any, Any, Any]], Callable[[], Game[Any, Any, Any]], Callable[[Request], str]]
+] = [
     ("copycat or grudger", lambda: facing("copycat"), lambda: facing("grudger"), collaborate),
     ("copycat or pink", lambda: facing("copycat"), lambda: facing("pink"), collaborate),
     ("copykitten or stubborn", lambda: facing("copykitten"), lambda: facing("stubborn"), collaborate),
     ("mines elsewhere", lambda: minefield(False), lambda: minefield(True), flag),
-    ("other apples to come", lambda: orchard(False), lambda: orchard(True), fast),
+    ("other apples to come", lambda: orchard(False), lambda: orchard(True), abstain),
 ]
 
 
@@ -239,4 +240,3 @@ def test_what_a_scripted_player_may_look_at_holds_no_state(tmp_path: Path, monke
             scene = request.scene
             assert not isinstance(scene.view, state)
             assert (scene.view is None) == (request.purpose != "act")
-    assert load_player("player:random").is_free

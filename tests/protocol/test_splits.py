@@ -26,10 +26,16 @@ def ids(game: Any, config: Any, seeds: list[int]) -> list[str]:
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.id)
 def test_a_larger_budget_begins_with_the_smaller_one(game: Any) -> None:
-    few, many = splits().exploration(game, game.exploration, 0, 3), splits().exploration(game, game.exploration, 0, 8)
+    few, many = (
+        splits().exploration(game, game.exploration, 0, 3),
+        splits().exploration(game, game.exploration, 0, 8),
+    )
     assert many[:3] == few
 
-    few, many = splits().evaluation(game, game.evaluation, 0, 3), splits().evaluation(game, game.evaluation, 0, 8)
+    few, many = (
+        splits().evaluation(game, game.evaluation, 0, 3),
+        splits().evaluation(game, game.evaluation, 0, 8),
+    )
     assert many[:3] == few
 
 
@@ -83,9 +89,7 @@ def test_another_base_seed_or_game_plays_other_seeds() -> None:
 
 def test_a_fixed_set_is_the_same_at_every_checkpoint_and_a_fresh_one_is_not() -> None:
     fixed = [splits().evaluation(SNAKE, SNAKE.evaluation, checkpoint, 5) for checkpoint in (0, 3)]
-    fresh = [
-        splits(evaluation_set="fresh").evaluation(SNAKE, SNAKE.evaluation, checkpoint, 5) for checkpoint in (0, 3)
-    ]
+    fresh = [splits(evaluation_set="fresh").evaluation(SNAKE, SNAKE.evaluation, checkpoint, 5) for checkpoint in (0, 3)]
 
     assert fixed[0] == fixed[1]
     assert set(fresh[0]).isdisjoint(fresh[1])

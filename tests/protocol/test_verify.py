@@ -9,30 +9,19 @@ import pytest
 from s3gym import registry
 from s3gym.games.snake import GAME as SNAKE
 from s3gym.games.trust import GAME as TRUST
-from s3gym.models.base import Decoding, ModelError
+from s3gym.models.base import ModelError
 from s3gym.models.scripted import load
 from s3gym.protocol.asking import Asker
-from s3gym.protocol.rollout import Part, play
+from s3gym.protocol.rollout import play
 from s3gym.protocol.verify import differences
 from s3gym.records import Episode, Step
-from tests.programmed import Programmed
+from tests.programmed import Programmed, part
 
 Played = tuple[Episode, list[Step]]
 
 
 def played(game: Any, phase: str, model: Any, seed: int = 3) -> Played:
-    part = Part(
-        stage_key="k" * 64,
-        phase=phase,
-        checkpoint=0,
-        episode_index=0,
-        seed=seed,
-        experience=None,
-        history_tokens_dropped=0,
-        decoding=Decoding(),
-        decoding_seed=lambda step: step,
-    )
-    return asyncio.run(play(game, getattr(game, phase), Asker(model), part))
+    return asyncio.run(play(game, getattr(game, phase), Asker(model), part(phase=phase, seed=seed)))
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +40,8 @@ def test_an_episode_as_it_was_played_passes(name: str, phase: str, player: str) 
 
 
 @pytest.mark.parametrize(
-    "answers", [("hm", "Answer: cheat"), ("Answer: END, Score: 0",), ("Answer: cheat", ModelError("server", "no"))]
+    "answers",
+    [("hm", "Answer: cheat"), ("Answer: END, Score: 0",), ("Answer: cheat", ModelError("server", "no"))],
 )
 def test_unusable_answers_and_failed_calls_pass_too(answers: tuple[Any, ...]) -> None:
     episode, steps = played(TRUST, "evaluation", Programmed(*answers))
@@ -98,9 +88,7 @@ def test_a_changed_value_of_a_step_is_named_and_it_alone(snake: Played, changes:
     ],
     ids=str,
 )
-def test_a_changed_value_of_an_episode_is_named_and_it_alone(
-    snake: Played, changes: dict[str, Any], told: str
-) -> None:
+def test_a_changed_value_of_an_episode_is_named_and_it_alone(snake: Played, changes: dict[str, Any], told: str) -> None:
     episode, steps = snake
 
     found = list(differences(SNAKE, replace(episode, **changes), steps))
@@ -138,7 +126,9 @@ def test_an_episode_cut_short_is_named() -> None:
 
     found = list(differences(TRUST, replace(episode, step_count=9), steps[:9]))
 
-    assert any(sentence.startswith("episode, end_reason: stored 'last_round', replayed 'horizon'") for sentence in found)
+    assert any(
+        sentence.startswith("episode, end_reason: stored 'last_round', replayed 'horizon'") for sentence in found
+    )
 
 
 def test_a_step_after_the_end_is_named() -> None:

@@ -26,12 +26,12 @@ PATIENCE_SECONDS = 60
 
 
 class Chromium:
-    """One browser with one page. What the page complains of and asks for is kept until the next is opened."""
+    """One browser with one page. What the page complains of and asks for is kept for its time."""
 
     def __init__(self, profile: Path) -> None:
         program = shutil.which("chromium") or shutil.which("chromium-browser")
         assert program, "Chromium is missing, and the report is tested in it: apt-get install chromium"
-        # Chromium reads commands from descriptor 3 and writes to 4, where bash puts our pipes (plain sh knows no
+        # Chromium reads from descriptor 3 and writes to 4, where bash puts our pipes (plain sh knows no
         # descriptor above 9).
         theirs_in, self._out = os.pipe()
         self._in, theirs_out = os.pipe()
@@ -92,9 +92,7 @@ class Chromium:
         if method == "Runtime.consoleAPICalled" and about["type"] in ("error", "warning", "assert"):
             self.complaints.append(str([a.get("value", a.get("description")) for a in about["args"]]))
         elif method == "Runtime.exceptionThrown":
-            self.complaints.append(
-                about["exceptionDetails"].get("exception", {}).get("description", str(about))
-            )
+            self.complaints.append(about["exceptionDetails"].get("exception", {}).get("description", str(about)))
         elif method == "Log.entryAdded" and about["entry"]["level"] in ("error", "warning"):
             self.complaints.append(about["entry"]["text"])
         elif method == "Network.requestWillBeSent":
@@ -128,9 +126,7 @@ class Chromium:
         """Waits until something is so."""
         end = time.monotonic() + PATIENCE_SECONDS
         while not is_so():
-            assert time.monotonic() < end, (
-                f"waited {PATIENCE_SECONDS} s in vain for {what}; {self.complaints}"
-            )
+            assert time.monotonic() < end, f"waited {PATIENCE_SECONDS} s in vain for {what}; {self.complaints}"
             time.sleep(0.05)
 
     def press(self, key: str) -> None:

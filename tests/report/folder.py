@@ -56,13 +56,9 @@ def _cycles(data: Path, cell: Cell, cycles: int, episodes: int, reply: str) -> l
     for cycle in range(cycles):
         after = (cycle + 1) * INTERVAL
         if cell.pathway != "none":
-            explored = _write(
-                data, f"explore-{cell.cell_id}-{cycle}", cell.game, _exploration(cell, cycle, reply)
-            )
+            explored = _write(data, f"explore-{cell.cell_id}-{cycle}", cell.game, _exploration(cell, cycle, reply))
             judged = _write(data, f"self_judge-{cell.cell_id}-{cycle}", cell.game, _judgments(cell, cycle))
-            built = _write(
-                data, f"build_experience-{cell.cell_id}-{cycle}", cell.game, _built(cell, after, reply)
-            )
+            built = _write(data, f"build_experience-{cell.cell_id}-{cycle}", cell.game, _built(cell, after, reply))
             links += [
                 _link(cell, explored, "explore", cycle * INTERVAL, INTERVAL),
                 _link(cell, judged, "self_judge", cycle * INTERVAL, INTERVAL),
@@ -187,9 +183,7 @@ def _play(
                 "action_status": status,
                 "self_score": guess,
                 "verifier_reward": reward,
-                "feedback": "The move was made."
-                if status in ("ok", "repaired")
-                else "The answer could not be read.",
+                "feedback": "The move was made." if status in ("ok", "repaired") else "The answer could not be read.",
                 "prompt_tokens": 812 + 60 * step,
                 "completion_tokens": 42,
             }

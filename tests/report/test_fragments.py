@@ -29,6 +29,8 @@ def test_the_order_of_a_sum_does_not_show() -> None:
 
     assert left != right
     assert fragments.embedded_json([left]) == fragments.embedded_json([right]) == "[0.6]"
+    # what is left of 0.3 - (0.1 + 0.2) is no difference
+    assert fragments.number(0.3 - (0.1 + 0.2), "absent", signed=True) == "0.00"
     # 1.125 rounds to even, a little more would round up
     assert fragments.number(1.125, "absent") == fragments.number(1.1250000000000002, "absent") == "1.12"
 
@@ -75,8 +77,7 @@ def test_text_in_a_table_is_escaped() -> None:
 
 def test_a_column_that_all_rows_agree_in_is_left_out() -> None:
     rows = [
-        {"game": "trust", "pathway": "none", "intervention": "main", "replicate": replicate}
-        for replicate in (0, 1)
+        {"game": "trust", "pathway": "none", "intervention": "main", "replicate": replicate} for replicate in (0, 1)
     ]
 
     assert [column.label for column in fragments.who(rows)] == ["Game", "Pathway", "Replicate"]

@@ -47,9 +47,7 @@ def test_nothing_in_a_reply_or_a_memory_becomes_part_of_the_page(page: Path, bro
 def test_the_page_would_not_run_a_handler_even_if_one_got_in(page: Path, browser: Chromium) -> None:
     browser.open(page)
 
-    browser.run(
-        "document.body.insertAdjacentHTML('beforeend', '<img src=\"data:,\" onerror=\"window.hacked = 1\">')"
-    )
+    browser.run("document.body.insertAdjacentHTML('beforeend', '<img src=\"data:,\" onerror=\"window.hacked = 1\">')")
     browser.wait(lambda: any("Content Security Policy" in text for text in browser.complaints), "a violation")
 
     assert browser.run("typeof window.hacked") == "undefined"
@@ -85,15 +83,11 @@ def test_choosing_another_pathway_keeps_the_other_choices(page: Path, browser: C
     assert browser.run("document.querySelector('[data-part=experience]').hidden") is True
 
 
-def test_an_episode_that_is_not_embedded_is_named_with_the_command_for_it(
-    page: Path, browser: Chromium
-) -> None:
+def test_an_episode_that_is_not_embedded_is_named_with_the_command_for_it(page: Path, browser: Chromium) -> None:
     browser.open(page, "#episode=elsewhere")
 
     assert browser.run("document.querySelector('[data-part=absent]').hidden") is False
-    assert (
-        browser.run("document.querySelector('[data-part=absent-id]').textContent") == "s3gym replay elsewhere"
-    )
+    assert browser.run("document.querySelector('[data-part=absent-id]').textContent") == "s3gym replay elsewhere"
 
 
 def test_a_narrow_window_scrolls_tables_and_not_the_page(page: Path, browser: Chromium) -> None:

@@ -66,6 +66,7 @@ def test_a_run_in_which_nothing_was_played_yet_can_be_shown(tmp_path: Path) -> N
 def test_the_same_tables_give_the_same_bytes(page: Path, tmp_path: Path) -> None:
     folder.make(tmp_path / "data")
 
+    # when: the other way of reading views, which adds up in another order
     again = render(Warehouse(tmp_path / "data"), tmp_path / "report.html")
 
     assert again.read_bytes() == page.read_bytes()

@@ -155,7 +155,7 @@ class Lab:
         for number, play in enumerate(plays):
             index = number if phase == "evaluation" else checkpoint + number
             turns = _turns(play)
-            place = {
+            place: dict[str, Any] = {
                 "stage_key": key,
                 "phase": phase,
                 "checkpoint": checkpoint,

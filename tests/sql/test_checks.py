@@ -33,9 +33,7 @@ def test_episodes_that_contradict_themselves_are_found(lab: Lab) -> None:
         whole = {"final_score": 1.0, "is_success": True, "step_count": 1, "seed": number}
         episode = replace(EPISODE, **place, **(whole | change))
         lab.link("evaluate", f"s{number}", number)
-        lab.part(
-            f"s{number}", {"episodes": [episode], "steps": [replace(STEP, **place, verifier_reward=1.0)]}
-        )
+        lab.part(f"s{number}", {"episodes": [episode], "steps": [replace(STEP, **place, verifier_reward=1.0)]})
     warehouse = lab.open()
     for number, (check, _) in enumerate(cases):
         found = warehouse.sql(f"select stage_key from {check}").to_series().to_list()

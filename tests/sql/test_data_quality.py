@@ -11,9 +11,7 @@ def test_episodes_are_requested_valid_invalid_or_missing(lab: Lab) -> None:
         is_instances_shared=True,
     )
     quality = row(lab.open(), "data_quality")
-    evaluation = [
-        quality[f"evaluation_{name}_count"] for name in ("requested", "valid", "invalid", "missing")
-    ]
+    evaluation = [quality[f"evaluation_{name}_count"] for name in ("requested", "valid", "invalid", "missing")]
     assert evaluation == [6, 4, 1, 1]
     exploration = [quality[f"exploration_{name}_count"] for name in ("requested", "valid", "invalid")]
     assert exploration == [6, 2, 1]
@@ -23,9 +21,7 @@ def test_episodes_are_requested_valid_invalid_or_missing(lab: Lab) -> None:
 def test_unscored_and_cut_steps_are_counted(lab: Lab) -> None:
     lab.add(explored={0: [[Turn(1.0, 1.0), Turn(None, 1.0)]]})
     place = {"stage_key": "cell-explore-0", "phase": "exploration", "episode_id": "cell-explore-0/0"}
-    late = replace(
-        STEP, **place, step_index=2, verifier_reward=0.0, action_status="ok", history_tokens_dropped=7
-    )
+    late = replace(STEP, **place, step_index=2, verifier_reward=0.0, action_status="ok", history_tokens_dropped=7)
     lab.part("more", {"steps": [late]})
     quality = row(lab.open(), "data_quality")
     assert (quality["step_count"], quality["unscored_step_count"], quality["history_cut_step_count"]) == (

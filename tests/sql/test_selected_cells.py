@@ -23,9 +23,7 @@ def test_marts_show_the_selected_run(lab: Lab, run_id: str | None, cells: list[t
     two_runs(lab)
     warehouse = lab.open(run_id)
     assert warehouse.sql("select cell_id, run_id from int_selected_cells order by cell_id").rows() == cells
-    assert warehouse.sql("select cell_id from improvement order by cell_id").rows() == [
-        (c,) for c, _ in cells
-    ]
+    assert warehouse.sql("select cell_id from improvement order by cell_id").rows() == [(c,) for c, _ in cells]
 
 
 def test_stg_runs_has_every_run_whatever_is_selected(lab: Lab) -> None:

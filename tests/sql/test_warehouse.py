@@ -65,9 +65,7 @@ def test_folder_may_have_any_name(tmp_path: Path) -> None:
     assert row(lab.open(), "improvement_curve")["score"] == 1.0
 
 
-def test_relative_folder_is_read_after_a_change_of_directory(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_folder_is_read_after_a_change_of_directory(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.add(curve={0: [1.0]})
     lab.open()
     monkeypatch.chdir(lab.data.parent)
@@ -131,9 +129,7 @@ def test_other_ways_to_select_pass(shared: Warehouse, query: str) -> None:
     assert shared.sql(query).height > 0
 
 
-@pytest.mark.parametrize(
-    "source", ["read_text('{0}')", "'{0}'", "read_csv('{1}/../secret.txt')", "glob('/*')"]
-)
+@pytest.mark.parametrize("source", ["read_text('{0}')", "'{0}'", "read_csv('{1}/../secret.txt')", "glob('/*')"])
 def test_files_outside_the_folder_are_closed(lab: Lab, source: str) -> None:
     secret = lab.data.parent / "secret.txt"
     secret.write_text("a,b\n1,2\n")
@@ -158,9 +154,7 @@ def test_damaged_file_is_named_with_a_remedy(lab: Lab) -> None:
     opened = lab.open()
     file = lab.data / "tables" / "episodes" / "snake" / "cell-evaluate-3.parquet"
     file.write_bytes(file.read_bytes()[:-20])
-    with pytest.raises(
-        WarehouseError, match=r"cell-evaluate-3\.parquet cannot be read.*delete it and run again"
-    ):
+    with pytest.raises(WarehouseError, match=r"cell-evaluate-3\.parquet cannot be read.*delete it and run again"):
         opened.sql("from improvement")
     with pytest.raises(WarehouseError, match=r"cell-evaluate-3\.parquet cannot be read"):
         Warehouse(lab.data).sql("from improvement")
@@ -188,9 +182,7 @@ def test_shipped_anchors_are_read_by_type_and_come_after_the_folders_own(
     )
     monkeypatch.setattr(warehouse, "ANCHORS", shipped)
     lab.anchors(random=0.0, expert=8.0)
-    found = lab.open().sql(
-        "select config_id, random_mean, expert_mean, anchor_range from int_anchors order by 1"
-    )
+    found = lab.open().sql("select config_id, random_mean, expert_mean, anchor_range from int_anchors order by 1")
     assert found.rows() == [("007", 1.0, 3.0, 2.0), ("strict", 0.0, 8.0, 8.0)]
 
 
@@ -203,9 +195,7 @@ def test_anchors_without_a_column_are_refused(lab: Lab, monkeypatch: pytest.Monk
 
 
 def test_describe_gives_the_header_and_suggests_near_names(shared: Warehouse) -> None:
-    assert shared.describe("improvement").startswith(
-        "Improvement of a cell over its own start.\n\ngrain: cell\n"
-    )
+    assert shared.describe("improvement").startswith("Improvement of a cell over its own start.\n\ngrain: cell\n")
     with pytest.raises(UnknownName, match="Did you mean improvement"):
         shared.describe("improvment")
 
@@ -232,9 +222,7 @@ def test_sql_inside_the_package_works_from_any_folder(lab: Lab) -> None:
     lab.open()
     here = Path(s3gym.__file__).parent
     installed = lab.data.parent / "site"
-    shutil.copytree(
-        here, installed / "s3gym", ignore=shutil.ignore_patterns("__pycache__", "games", "models")
-    )
+    shutil.copytree(here, installed / "s3gym", ignore=shutil.ignore_patterns("__pycache__", "games", "models"))
     shutil.copytree(here.parent / "sql", installed / "s3gym" / "_sql")
     code = (
         "import sys, s3gym, s3gym.warehouse as w\n"

@@ -20,14 +20,30 @@ from s3gym import storage
 from s3gym.records import TABLES, Anchor, CellStage, Episode, Experience, Run
 from s3gym.storage import StorageError
 
-AWKWARD = ["openai/gpt-4o", "007", "a=b", "", "x" * 500, "né 左 🐍", "'; drop table steps; --", "NULL", "1e5", "a\nb\x00c"]
+AWKWARD = [
+    "openai/gpt-4o",
+    "007",
+    "a=b",
+    "",
+    "x" * 500,
+    "né 左 🐍",
+    "'; drop table steps; --",
+    "NULL",
+    "1e5",
+    "a\nb\x00c",
+]
 """Texts that some reader or other takes for something else."""
-SAMPLES: dict[type, Any] = {int: 2**40 + 1, float: -0.1, bool: True, datetime: datetime(2026, 1, 2, 3, 4, 5, 678, UTC)}
+SAMPLES: dict[type, Any] = {
+    int: 2**40 + 1,
+    float: -0.1,
+    bool: True,
+    datetime: datetime(2026, 1, 2, 3, 4, 5, 678, UTC),
+}
 
 
 def record(table: str, text: str, is_bare: bool = False) -> Any:
     """A row of ``table`` whose texts are ``text``; bare: null wherever that is allowed."""
-    values = {}
+    values: dict[str, Any] = {}
     hints = get_type_hints(TABLES[table])
     for field in fields(TABLES[table]):
         hint = hints[field.name]
@@ -46,7 +62,13 @@ def as_dict(row: Any) -> dict[str, Any]:
 
 
 EPISODE: Episode = record("episodes", "x")
-RUN = Run(run_id="r1", requested_at=datetime(2026, 1, 1, tzinfo=UTC), scale="smoke", config="{}", package_version="0")
+RUN = Run(
+    run_id="r1",
+    requested_at=datetime(2026, 1, 1, tzinfo=UTC),
+    scale="smoke",
+    config="{}",
+    package_version="0",
+)
 
 
 # --- round trip ---------------------------------------------------------------------------------------------
@@ -100,7 +122,7 @@ def test_a_folder_whose_name_looks_like_a_partition_adds_no_column(tmp_path: Pat
         ({"final_score": "high"}, "table episodes, column final_score"),
         ({"is_success": "yes"}, "table episodes, column is_success"),
         ({"seed": None}, "table episodes, column seed: null in a column that must have a value"),
-        ({"final_score": float("nan")}, "table episodes, column final_score: NaN; write null"),
+        ({"final_score": float("nan")}, "table episodes, column final_score: not a finite number; write null"),
         ({"game": "\ud800"}, "table episodes, column game"),
     ],
     ids=str,
@@ -115,7 +137,7 @@ def test_a_wrong_value_is_refused_by_table_and_column(tmp_path: Path, changes: d
 
 
 def test_a_refused_part_leaves_no_manifest(tmp_path: Path) -> None:
-    wrong = replace(EPISODE, seed=None)
+    wrong = replace(EPISODE, seed=None)  # type: ignore[arg-type]
 
     with pytest.raises(StorageError):
         storage.write_part(tmp_path, "part", "snake", {"steps": [], "episodes": [wrong]}, {})
@@ -234,7 +256,9 @@ def test_what_the_disk_refuses_is_told_with_a_remedy_and_harms_nothing_before(
     assert storage.read_part(tmp_path, "episodes", "snake", "one") == [as_dict(EPISODE)]
 
 
-def test_a_folder_that_may_not_be_written_to_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_not_be_written_to_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     storage.open_folder(tmp_path / "data")
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may always
 
@@ -289,7 +313,9 @@ def test_another_schema_version_is_refused_for_reading_and_writing(tmp_path: Pat
     (tmp_path / "s3gym.json").write_text(json.dumps({"schema_version": 99}))
 
     for opening in (storage.open_folder, storage.check_version):
-        with pytest.raises(StorageError, match="has schema version 99, this s3gym reads 1; use the s3gym that wrote it"):
+        with pytest.raises(
+            StorageError, match="has schema version 99, this s3gym reads 1; use the s3gym that wrote it"
+        ):
             opening(tmp_path)
 
 
@@ -353,9 +379,9 @@ def test_a_held_folder_names_its_owner_and_is_free_when_that_is_killed(tmp_path:
     with subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None and owner.stdout.readline() == "held\n"
 
-        with pytest.raises(StorageError, match=rf"another run \(process {owner.pid}\) is writing"):
-            with storage.exclusive(tmp_path):
-                raise AssertionError("two owners")
+        told = rf"another run \(process {owner.pid}\) is writing"
+        with pytest.raises(StorageError, match=told), storage.exclusive(tmp_path):
+            raise AssertionError("two owners")
         owner.kill()
         owner.wait()
 
@@ -375,7 +401,10 @@ def test_what_fails_under_the_lock_is_not_told_as_a_failure_of_the_lock(tmp_path
 
 
 def test_a_lock_in_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match=r"cannot write .*run\.lock"), storage.exclusive(tmp_path / "nowhere"):
+    with (
+        pytest.raises(StorageError, match=r"cannot write .*run\.lock"),
+        storage.exclusive(tmp_path / "nowhere"),
+    ):
         raise AssertionError("held")
 
 

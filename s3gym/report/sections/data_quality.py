@@ -41,13 +41,9 @@ def build(warehouse: "Warehouse") -> str:
         parts.append(fragments.notice("No cell has been asked for yet; `s3gym run` asks for some."))
     parts += [_shared(row["game"]) for row in warehouse.sql(_SHARED).to_dicts()]
     if cells:
-        parts.append(
-            fragments.table("Episodes and calls of every cell", cells, _cell_columns(cells), "model_id")
-        )
+        parts.append(fragments.table("Episodes and calls of every cell", cells, _cell_columns(cells), "model_id"))
     if actions:
-        parts.append(
-            fragments.table("What became of the answers", actions, _action_columns(actions), "model_id")
-        )
+        parts.append(fragments.table("What became of the answers", actions, _action_columns(actions), "model_id"))
     return Markup("\n").join(parts)
 
 
@@ -78,10 +74,10 @@ def _cell_columns(rows: Sequence[Row]) -> list[Column]:
 
     return [
         *fragments.who(rows),
-        counted("Held-out asked for", "evaluation_requested_count", "Held-out episodes, all checkpoints"),
-        counted("Held-out valid", "evaluation_valid_count", "Held-out episodes with a score"),
-        counted("Held-out invalid", "evaluation_invalid_count", "A call failed: no score, in no mean"),
-        counted("Held-out missing", "evaluation_missing_count", "Held-out episodes not played"),
+        counted("Evaluation asked for", "evaluation_requested_count", "Held-out episodes, all checkpoints"),
+        counted("Evaluation valid", "evaluation_valid_count", "Held-out episodes with a score"),
+        counted("Evaluation invalid", "evaluation_invalid_count", "A call failed: no score, in no mean"),
+        counted("Evaluation missing", "evaluation_missing_count", "Held-out episodes not played"),
         counted("Exploration asked for", "exploration_requested_count", "Exploration episodes"),
         counted("Exploration valid", "exploration_valid_count", "Exploration episodes with a score"),
         counted("Exploration invalid", "exploration_invalid_count", "A call failed: no score"),
@@ -99,9 +95,7 @@ def _action_columns(rows: Sequence[Row]) -> list[Column]:
     return [
         *fragments.who(rows),
         Column("Phase", lambda r: r["phase"], is_text=True),
-        Column(
-            "Usable", lambda r: fragments.rate(r, "usable_rate", "no step was answered"), "Ok or repaired"
-        ),
+        Column("Usable", lambda r: fragments.rate(r, "usable_rate", "no step was answered"), "Ok or repaired"),
         counted("ok", "Read and played"),
         counted("repaired", "Read in spite of its spelling, and played"),
         counted("unparsable", "No answer could be found in the reply"),

@@ -16,6 +16,21 @@ ORDER = 20
 MARTS = ("improvement_curve", "improvement", "int_anchors")
 
 _CURVES = """
+    select
+        cell_id,
+        model_id,
+        game,
+        pathway,
+        intervention,
+        replicate,
+        checkpoint,
+        score,
+        score_low,
+        score_high,
+        requested_count,
+        episode_count,
+        invalid_count,
+        is_valid
     from improvement_curve
     order by game, intervention != 'main', intervention, model_id, pathway, replicate, cell_id, checkpoint
 """
@@ -62,8 +77,7 @@ def build(warehouse: "Warehouse") -> str:
     points = warehouse.sql(_CURVES).to_dicts()
     if not points:
         return fragments.notice(
-            "No held-out episode has been played yet. `s3gym run` plays them before, between and after "
-            "exploration."
+            "No held-out episode has been played yet. `s3gym run` plays them before, between and after exploration."
         )
     ranges = {row["game"]: row for row in warehouse.sql(_RANGES).to_dicts()}
     parts = [
@@ -79,9 +93,7 @@ def build(warehouse: "Warehouse") -> str:
         title = game if intervention == "main" else f"{game}, {intervention}"
         parts += [Markup("<h3>{}</h3>").format(title), _curves(title, rows, ranges[game])]
     cells = warehouse.sql(_CELLS).to_dicts()
-    parts.append(
-        fragments.table("Measures of every curve, grouped by model", cells, _columns(cells), "model_id")
-    )
+    parts.append(fragments.table("Measures of every curve, grouped by model", cells, _columns(cells), "model_id"))
     return Markup("\n").join(parts)
 
 
@@ -133,9 +145,7 @@ def _chart(pathways: Sequence[str], limits: Row) -> dict[str, Any]:
         alt.Tooltip("checkpoint:Q", title="after episodes"),
     ]
     band = (
-        of("scored")
-        .mark_area(opacity=0.13)
-        .encode(y=alt.Y("score_low:Q", title="score", scale=y), y2="score_high:Q")
+        of("scored").mark_area(opacity=0.13).encode(y=alt.Y("score_low:Q", title="score", scale=y), y2="score_high:Q")
     )
     line = (
         of("scored")
@@ -190,9 +200,7 @@ def _columns(rows: Sequence[Row]) -> list[Column]:
         Column("NABA", _naba, fragments.NABA),
         _measure("Normalised first", "normalised_initial", "0 is the random player, 1 the expert"),
         _measure("Normalised last", "normalised_last", "0 is the random player, 1 the expert"),
-        _measure(
-            "Normalised area", "normalised_net_area", "Mean height of the curve over its start, on that scale"
-        ),
+        _measure("Normalised area", "normalised_net_area", "Mean height of the curve over its start, on that scale"),
         Column("Checkpoints", _checkpoints, "Valid checkpoints of all"),
         Column("Episodes", lambda r: fragments.count(r["episode_count"]), "Valid held-out episodes"),
         Column(

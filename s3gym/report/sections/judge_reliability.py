@@ -66,9 +66,7 @@ def build(warehouse: "Warehouse") -> str:
         found = [row for row in rows if row["phase"] == phase]
         if found:
             parts.append(
-                fragments.table(
-                    f"{name}: self-scores against the verifier", found, _columns(found), "model_id"
-                )
+                fragments.table(f"{name}: self-scores against the verifier", found, _columns(found), "model_id")
             )
         else:
             parts.append(fragments.notice(f"No step of the phase {phase} has been played."))
@@ -91,9 +89,7 @@ def _shares(shares: Sequence[Row]) -> Markup:
         for phase, name in PHASES.items():
             rows = [row for row in shares if (row["game"], row["phase"]) == (game, phase)]
             caption = f"{game}: {name.lower()}"
-            description = (
-                f"Shares of self-scores that are under-confident, agree and are over-confident; {caption}."
-            )
+            description = f"Shares of self-scores that are under-confident, agree and are over-confident; {caption}."
             height = 24 + 18 * len({row["judge"] for row in rows})
             if rows:
                 figures.append(charts.figure(chart, {"shares": rows}, caption, description, height))

@@ -34,8 +34,8 @@ def build(warehouse: "Warehouse") -> str:
     return Markup("\n").join(
         [
             fragments.lead(
-                "Both pathways had the same exploration budget. NABA is the area of the curve above "
-                "its first score, in units of that score. One curve gives no interval; replicates show the spread."
+                "Both pathways had the same exploration budget. NABA is the area of the curve above its "
+                "first score, in units of that score. One curve gives no interval; replicates show a spread."
             ),
             fragments.pathway_key(["memory", "history"]),
             _figures([row for row in rows if row["winner"] and row["intervention"] == "main"]),
@@ -49,9 +49,7 @@ def _figures(rows: Sequence[Row]) -> Markup:
     figures = []
     for model in sorted({row["model_id"] for row in rows}):
         shown = [row for row in rows if row["model_id"] == model]
-        description = (
-            f"NABA of {model} with memory and with history, a line a game. The table below has the numbers."
-        )
+        description = f"NABA of {model} with memory and with history, a line a game. The table below has the numbers."
         height = 24 + 22 * len({row["game"] for row in shown})
         figures.append(charts.figure(chart, {"pairs": shown}, model, description, height))
     return charts.grid(figures)

@@ -17,7 +17,16 @@ MARTS = ("improvement", "control_gain")
 
 _CELLS = """
     select
-        improvement.*,
+        improvement.cell_id,
+        improvement.model_id,
+        improvement.game,
+        improvement.pathway,
+        improvement.intervention,
+        improvement.replicate,
+        improvement.initial_score,
+        improvement.last_score,
+        improvement.naba,
+        improvement.naba_status,
         gain.pair_count,
         gain.mean_difference,
         gain.difference_low,

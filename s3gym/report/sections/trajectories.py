@@ -30,9 +30,7 @@ def build(warehouse: "Warehouse") -> str:
     episodes = warehouse.sql(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")).to_dicts()
     played = warehouse.sql(_PLAYED).item()
     if not episodes:
-        return fragments.notice(
-            "No episode has been played yet. After `s3gym run` some can be stepped through here."
-        )
+        return fragments.notice("No episode has been played yet. After `s3gym run` some can be stepped through here.")
     return Markup('{}\n{}\n<script type="application/json" id="trajectory-data">{}</script>').format(
         fragments.notice(
             f"{len(episodes):,} of {played:,} episodes are in this page: of every cell the first ones of its "
@@ -46,8 +44,7 @@ def build(warehouse: "Warehouse") -> str:
 
 def _viewer() -> Markup:
     choices = [
-        Markup('<label>{}<select name="{}"></select></label>').format(field.capitalize(), field)
-        for field in FIELDS
+        Markup('<label>{}<select name="{}"></select></label>').format(field.capitalize(), field) for field in FIELDS
     ]
     return _FRAME.format(choices=Markup("").join(choices))
 
