@@ -214,13 +214,13 @@ class Game(ABC, Generic[ConfigT, StateT, ViewT]):
         return total / len(values) if self.score_aggregation == "mean" and values else total
 
 
-_STEP = re.compile(r"\b(?:Step|Round) (\d+) of (\d+)")
+_STEP = re.compile(r"\b(?:Step|Round) (\d+) of ")
 
 
 def is_next_step(before: str, after: str) -> bool:
-    """Whether two observations are numbered as neighbours; the state after the last step repeats its number."""
+    """Whether two observations are numbered as neighbours. The state after the last step repeats its number, so no."""
     old, new = _STEP.search(before), _STEP.search(after)
-    return old is not None and new is not None and int(new[1]) == min(int(old[1]) + 1, int(old[2]))
+    return old is not None and new is not None and int(new[1]) == int(old[1]) + 1
 
 
 def digest(text: str) -> str:
