@@ -81,6 +81,7 @@ def measure(
     plan = make_plan(config)
     storage.open_folder(data)
     with storage.exclusive(data):
+        storage.sweep(data)
         storage.write_request(data, plan.run, [cell.record for cell in plan.cells], plan.links())
         work = todo(plan, data)
         outcome = Outcome(plan)

@@ -95,13 +95,13 @@ def _config(config_file: Path | None, assignments: tuple[str, ...], **values: An
 @click.option("--dry-run", is_flag=True, help="Say what would be done and what it takes at most; do nothing.")
 def run(data: Path, dry_run: bool, **request: Any) -> None:
     """Measure what CONFIG (a TOML file) and the options ask for, and write the report."""
-    from s3gym import terminal
+    from s3gym.terminal import running
 
     config = _config(**request)
     if dry_run:
-        terminal.show_estimate(config, data)
+        running.show_estimate(config, data)
         return
-    sys.exit(terminal.run(config, data))
+    sys.exit(running.run(config, data))
 
 
 @main.command()
@@ -109,10 +109,10 @@ def run(data: Path, dry_run: bool, **request: Any) -> None:
 @DATA
 def status(data: Path, **request: Any) -> None:
     """Show which cells are done and which stages are missing; without a request, of the latest run."""
-    from s3gym import terminal
+    from s3gym.terminal import running
 
     asked = any(value for value in request.values())
-    terminal.show_status(_config(**request) if asked else None, data)
+    running.show_status(_config(**request) if asked else None, data)
 
 
 @main.command()
@@ -148,17 +148,17 @@ def report(data: Path, out: Path | None, run_id: str | None) -> None:
 @click.option("--describe", metavar="VIEW", help="Print a view's documentation.")
 def sql(query: str | None, data: Path, output: str, out: Path | None, run_id: str | None, describe: str | None) -> None:
     """Run a read-only QUERY (text or a .sql file) on every table, view and mart; without one, list them."""
-    from s3gym import terminal
+    from s3gym.terminal import reading
 
-    terminal.show_sql(query, data, output, out, run_id, describe)
+    reading.show_sql(query, data, output, out, run_id, describe)
 
 
 @main.command()
 def games() -> None:
     """List the games, their versions, horizons and players."""
-    from s3gym import terminal
+    from s3gym.terminal import playing
 
-    terminal.show_games()
+    playing.show_games()
 
 
 @main.command()
@@ -167,9 +167,9 @@ def games() -> None:
 @click.option("--seed", type=int, default=0, show_default=True)
 def play(game: str, phase: str, seed: int) -> None:
     """Play GAME yourself, with the text an agent sees."""
-    from s3gym import terminal
+    from s3gym.terminal import playing
 
-    terminal.play_by_hand(game, phase, seed)
+    playing.play_by_hand(game, phase, seed)
 
 
 @main.command()
@@ -177,18 +177,18 @@ def play(game: str, phase: str, seed: int) -> None:
 @DATA
 def replay(episode: str, data: Path) -> None:
     """Step through a stored EPISODE: its id, or the beginning of it."""
-    from s3gym import terminal
+    from s3gym.terminal import reading
 
-    terminal.show_episode(episode, data)
+    reading.show_episode(episode, data)
 
 
 @main.command()
 @DATA
 def verify(data: Path) -> None:
     """Replay every stored episode from its seed and replies, and compare; then run the SQL checks."""
-    from s3gym import terminal
+    from s3gym.terminal import reading
 
-    sys.exit(terminal.verify(data))
+    sys.exit(reading.verify(data))
 
 
 @main.command()
@@ -203,6 +203,6 @@ def verify(data: Path) -> None:
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=Path("anchors.csv"), show_default=True)
 def anchors(games: tuple[str, ...], episodes: int, out: Path) -> None:
     """Measure the reference players that set the normalised scale."""
-    from s3gym import terminal
+    from s3gym.terminal import playing
 
-    terminal.measure_anchors(games, episodes, out)
+    playing.measure_anchors(games, episodes, out)

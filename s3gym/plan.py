@@ -63,6 +63,17 @@ class Subject:
         )
 
     @property
+    def checkpoints(self) -> range:
+        """Exploration episodes behind the agent at each evaluation."""
+        return range(0, self.run.exploration_episodes + 1, self.run.evaluation_interval)
+
+    @property
+    def held_out_count(self) -> int:
+        """Held-out episodes a checkpoint: as asked, rounded up to whole strata."""
+        strata = self.game.strata(self.evaluation)
+        return -(-self.run.evaluation_episodes // strata) * strata
+
+    @property
     def start_scope(self) -> str:
         """The same for the evaluation before any experience, which all pathways share."""
         return "|".join((self.model.model_id, self.game.id, "start", f"replicate {self.replicate}"))
@@ -180,12 +191,13 @@ def make_plan(config: RunConfig) -> RunPlan:
         for pathway_id in entry.pathways or config.pathways
         for replicate in range(config.replicates)
     ]
+    _check_seeds(subjects)
     laid_out = [(subject, tuple(_stages(subject))) for subject in subjects]
     # what is asked for twice is one cell
     by_id = {_cell_id(subject, stages): (subject, stages) for subject, stages in laid_out}
     run_id = _hash({"cells": list(by_id), "version": __version__, "scale": config.scale})[:16]
     cells = tuple(
-        CellPlan(_cell_record(run_id, cell_id, subject, stages), stages) for cell_id, (subject, stages) in by_id.items()
+        CellPlan(_cell_record(run_id, cell_id, subject), stages) for cell_id, (subject, stages) in by_id.items()
     )
     run = Run(
         run_id=run_id,
@@ -219,10 +231,17 @@ def missing(data: Path, stage: Stage) -> list[tuple[int, int]]:
     return gaps
 
 
+def _check_seeds(subjects: list[Subject]) -> None:
+    """Draws every seed once, so that a range too small for its episodes is refused before anything is written."""
+    for subject in {(s.game.id, s.replicate): s for s in subjects}.values():
+        explored, checkpoints = subject.run.exploration_episodes, subject.checkpoints
+        subject.splits.exploration(subject.game, subject.exploration, subject.replicate, explored)
+        for checkpoint in checkpoints if subject.run.evaluation_set == "fresh" else checkpoints[:1]:
+            subject.splits.evaluation(subject.game, subject.evaluation, checkpoint, subject.held_out_count)
+
+
 def _stages(subject: Subject) -> Iterator[Stage]:
-    run, strata = subject.run, subject.game.strata(subject.evaluation)
-    held_out = -(-run.evaluation_episodes // strata) * strata
-    checkpoints = range(0, run.exploration_episodes + 1, run.evaluation_interval)
+    run, held_out, checkpoints = subject.run, subject.held_out_count, subject.checkpoints
     if subject.pathway.IS_CONTROL:
         for checkpoint in checkpoints:
             yield _stage("evaluate", subject, checkpoint, 0, held_out)
@@ -322,8 +341,6 @@ def _changed(game: Game[Any, Any, Any], phase: str, config: RunConfig) -> Config
                 f"such as {getattr(frozen, name)!r}"
             )
         changes = {**changes, name: given}
-    if changes.get("horizon", 1) < 1:
-        raise ConfigError(f"game.{game.id}.{phase}.horizon = {changes['horizon']}: expected at least 1 step")
     try:
         return dataclasses.replace(frozen, **changes)
     except ValueError as error:
@@ -339,7 +356,7 @@ def _cell_id(subject: Subject, stages: tuple[Stage, ...]) -> str:
     )
 
 
-def _cell_record(run_id: str, cell_id: str, subject: Subject, stages: tuple[Stage, ...]) -> Cell:
+def _cell_record(run_id: str, cell_id: str, subject: Subject) -> Cell:
     run, game = subject.run, subject.game
     reward_min, reward_max = game.reward_range(subject.evaluation)
     return Cell(
@@ -362,7 +379,7 @@ def _cell_record(run_id: str, cell_id: str, subject: Subject, stages: tuple[Stag
         max_output_tokens=run.max_output_tokens,
         exploration_episode_count=0 if subject.pathway.IS_CONTROL else run.exploration_episodes,
         evaluation_interval=run.evaluation_interval,
-        evaluation_episode_count=next(stage.last for stage in stages if stage.kind == "evaluate"),
+        evaluation_episode_count=subject.held_out_count,
         evaluation_set=run.evaluation_set,
         history_token_limit=run.history_token_limit,
         history_cut=run.history_cut,

@@ -95,6 +95,12 @@ def open_folder(data: Path) -> None:
         write_text(marker, json.dumps({"schema_version": SCHEMA_VERSION}))
 
 
+def sweep(data: Path) -> None:
+    """Takes away what killed writes left under temporary names; the caller holds the folder."""
+    for path in data.rglob(".*.tmp"):
+        path.unlink(missing_ok=True)
+
+
 def check_version(data: Path) -> None:
     """Raises StorageError unless ``data`` is a data folder of this schema version."""
     marker = data / "s3gym.json"

@@ -146,7 +146,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unexpected_error_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("s3gym.terminal.show_games", lambda: 1 // 0)
+    monkeypatch.setattr("s3gym.terminal.playing.show_games", lambda: 1 // 0)
 
     assert isinstance(cli("games").exception, ZeroDivisionError)
 

@@ -19,6 +19,7 @@ EVALUATION = "evaluation"
 USABLE = frozenset({"ok", "repaired"})
 END = "END"
 UNREADABLE = "The answer could not be read."
+END_POLICIES = ("invalid", "resign")
 TOO_EARLY = "The episode is not over."
 
 
@@ -30,6 +31,12 @@ class Config:
     """Most steps of an episode; an unusable answer costs one as well."""
     end_policy: str = "invalid"
     """What ``Answer: END`` before the end is: ``invalid``, or ``resign`` (ends with the score so far)."""
+
+    def __post_init__(self) -> None:
+        if self.horizon < 1:
+            raise ValueError(f"horizon = {self.horizon}: expected at least 1 step")
+        if self.end_policy not in END_POLICIES:
+            raise ValueError(f"end_policy = {self.end_policy!r}: expected {' or '.join(END_POLICIES)}")
 
     def to_json(self) -> str:
         """Canonical JSON: the text that is hashed and stored."""

@@ -64,6 +64,7 @@ class MinesweeperConfig(Config):
     """An unusable answer ends the episode; otherwise it changes nothing and costs the step."""
 
     def __post_init__(self) -> None:
+        Config.__post_init__(self)
         if not 1 <= self.mines_min <= self.mines_max <= CELLS // 2:
             raise ValueError(
                 f"mines_min={self.mines_min}, mines_max={self.mines_max}: expected 1 <= mines_min <= "

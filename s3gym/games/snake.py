@@ -64,6 +64,7 @@ class SnakeConfig(Config):
     """Whether a collision or an unusable answer ends the episode instead of only costing the step."""
 
     def __post_init__(self) -> None:
+        Config.__post_init__(self)
         if not 6 <= self.size <= 10:
             raise ValueError(f"size is {self.size}, expected 6 to 10: set another size")
 

@@ -1,0 +1,93 @@
+"""``sql``, ``replay`` and ``verify``: what is stored, read again."""
+
+from pathlib import Path
+
+from rich.markup import escape
+from rich.table import Table
+
+from s3gym import storage
+from s3gym.terminal.console import console, plain, verbatim
+from s3gym.verification import verify_folder
+from s3gym.warehouse import Warehouse
+
+
+def show_sql(
+    query: str | None, data: Path, output: str, out: Path | None, run_id: str | None, describe: str | None
+) -> None:
+    """Runs a query and shows or writes its result."""
+    storage.check_version(data)
+    warehouse = Warehouse(data, run_id)
+    if describe:
+        verbatim(warehouse.describe(describe))
+        return
+    if query is None:
+        table = Table("layer", "view")
+        for layer, name in warehouse.views():
+            table.add_row(layer, name)
+        console.print(table)
+        return
+    if query.endswith(".sql") and Path(query).is_file():
+        query = Path(query).read_text()
+    frame = warehouse.sql(query)
+    if output == "parquet":
+        if out is None:
+            raise storage.StorageError("--format parquet needs --out FILE")
+        frame.write_parquet(out)
+        return
+    if output == "table" and out is None:
+        table = Table(*frame.columns)
+        for row in frame.iter_rows():
+            table.add_row(*("" if value is None else escape(str(value)) for value in row))
+        console.print(table)
+        return
+    text = frame.write_json() if output == "json" else frame.write_csv()
+    if out is None:
+        verbatim(text.rstrip())
+    else:
+        storage.write_text(out, text)
+
+
+def show_episode(episode: str, data: Path) -> None:
+    """Prints a stored episode step by step."""
+    storage.check_version(data)
+    warehouse = Warehouse(data)
+    text = episode.replace("'", "''")
+    found = warehouse.sql(
+        f"select * from stg_episodes where starts_with(episode_id, '{text}') order by episode_id"
+    ).to_dicts()
+    exact = [row for row in found if row["episode_id"] == episode] or found
+    if len(exact) != 1:
+        some = ", ".join(row["episode_id"] for row in exact[:5]) or "none"
+        raise storage.StorageError(f"{len(exact)} episodes begin with {episode!r} ({some}); give a whole episode_id")
+    row = exact[0]
+    own = str(row["episode_id"]).replace("'", "''")
+    steps = warehouse.sql(f"select * from stg_steps where episode_id = '{own}' order by step_index").to_dicts()
+    verbatim(f"{row['episode_id']}  seed {row['seed']}  {row['status']}")
+    for step in steps:
+        console.rule(f"step {step['step_index']}")
+        verbatim(step["observation"])
+        for name in ("reasoning", "reply", "error_message"):
+            if step[name] is not None:
+                verbatim(f"\n{name}: {step[name]}")
+        told = ("action", "action_status", "self_score", "verifier_reward", "feedback")
+        verbatim("\n" + "   ".join(f"{name}: {plain(step[name])}" for name in told))
+    console.rule("end")
+    verbatim(row["final_observation"])
+    verbatim(f"\n{row['end_reason']}; final score {plain(row['final_score'])}")
+
+
+def verify(data: Path) -> int:
+    """Replays everything stored; the exit code."""
+    count = wrong = 0
+    for verdict in verify_folder(data):
+        count += 1
+        wrong += bool(verdict.problems)
+        for problem in verdict.problems:
+            console.print(
+                f"{verdict.episode_id}: {problem}", style="red", markup=False, highlight=False, soft_wrap=True
+            )
+    offending = {name: rows for name, rows in Warehouse(data, "all").checks().items() if rows}
+    for name, rows in offending.items():
+        console.print(f"check {name}: {rows} offending rows", style="red", highlight=False)
+    console.print(f"{count} episodes replayed, {wrong} differ; {len(offending)} SQL checks failed", highlight=False)
+    return 1 if wrong or offending else 0

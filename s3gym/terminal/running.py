@@ -1,0 +1,160 @@
+"""``run`` and ``status``: what is done, what is left, and how it went."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from flows.benchmark import Todo, measure, todo
+from s3gym import storage
+from s3gym.config import RunConfig
+from s3gym.plan import make_plan, missing
+from s3gym.report.render import render
+from s3gym.terminal.console import console, errors, plain
+from s3gym.warehouse import Warehouse
+
+SUMMARY = """
+    select
+        i.game, i.model_id, i.pathway, i.replicate,
+        i.initial_score, i.last_score, i.valid_checkpoint_count, i.checkpoint_count, i.episode_count,
+        g.mean_difference, g.difference_low, g.difference_high, g.pair_count, i.naba, i.normalised_last
+    from improvement as i
+    left join control_gain as g on g.cell_id = i.cell_id
+    order by i.game, i.model_id, i.pathway, i.replicate
+"""
+
+
+def run(config: RunConfig, data: Path) -> int:
+    """Measures, reports, summarises; the exit code."""
+    started = time.perf_counter()
+    progress = Progress(
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("episodes, {task.fields[steps]} steps, {task.fields[cells]} cells"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=errors,
+    )
+    counts = {"step": 0, "cell": 0}
+
+    def on_start(work: list[Todo]) -> None:
+        episodes = sum(todo.episode_count for todo in work)
+        tasks = sum(len(todo.stages) for todo in work)
+        errors.print(
+            f"{len(work)} cells, {tasks} stages, {episodes} episodes to do (at most {_most_calls(work)} model calls); "
+            "starting the flow, which takes some seconds the first time ..."
+        )
+        progress.add_task("Measuring", total=episodes, steps=0, cells=f"0/{len(work)}")
+        counts["cells"] = len(work)
+        progress.start()
+
+    def on_event(kind: str, number: int) -> None:
+        if kind == "episode":
+            progress.advance(progress.task_ids[0], number)
+            return
+        counts[kind] += number
+        progress.update(progress.task_ids[0], steps=counts["step"], cells=f"{counts['cell']}/{counts['cells']}")
+
+    try:
+        outcome = measure(config, data, on_event, on_start)
+    finally:
+        progress.stop()
+    if outcome.task_count:
+        errors.print(f"{outcome.task_count} tasks in {time.perf_counter() - started:.1f} s")
+    else:
+        errors.print("Nothing to do: every stage is complete. No model was called and no server started.")
+    warehouse = Warehouse(data, materialize=True)
+    _print_summary(warehouse.sql(SUMMARY).to_dicts())
+    out = render(warehouse, data / "report.html")
+    console.print(f"Report: {out}", soft_wrap=True, highlight=False)
+    for failure in outcome.failures:
+        errors.print(f"[red]Failed:[/red] {escape(failure)}", soft_wrap=True)
+    if outcome.failures:
+        errors.print("Everything else is kept. Run the same command again: only what failed is tried once more.")
+    return 1 if outcome.failures else 0
+
+
+def show_estimate(config: RunConfig, data: Path) -> None:
+    """What a run would do, and at most how many calls."""
+    plan = make_plan(config)
+    if data.exists() and any(data.iterdir()):
+        storage.check_version(data)
+    work = todo(plan, data)
+    episodes = sum(piece.episode_count for piece in work)
+    console.print(
+        f"{len(plan.cells)} cells, {len(list(plan.stages()))} stages; to do: {len(work)} cells, "
+        f"{sum(len(piece.stages) for piece in work)} stages, {episodes} episodes, "
+        f"at most {_most_calls(work)} model calls"
+    )
+
+
+def show_status(config: RunConfig | None, data: Path) -> None:
+    """Cells done and stages missing."""
+    storage.check_version(data)
+    plan = make_plan(config or _latest_config(data))
+    table = Table("cell", "stages done", "to do")
+    done = 0
+    for cell in plan.cells:
+        left = [stage for stage in cell.stages if missing(data, stage)]
+        done += not left
+        first = f"{left[0].kind} @{left[0].checkpoint}" if left else ""
+        table.add_row(escape(cell.record.cell_id), f"{len(cell.stages) - len(left)}/{len(cell.stages)}", first)
+    table.title = f"run {plan.run.run_id}: {done} of {len(plan.cells)} cells done"
+    console.print(table)
+
+
+def _most_calls(work: list[Todo]) -> int:
+    """Upper bound: every episode to its horizon, one judgment and one memory call an exploration episode."""
+    calls = 0
+    for piece in work:
+        for stage in piece.stages:
+            subject, count = stage.subject, stage.last - stage.first
+            if stage.kind == "evaluate":
+                calls += count * subject.evaluation.horizon
+            elif stage.kind == "explore":
+                calls += count * (subject.exploration.horizon + subject.pathway.IS_MODEL_ASKED)
+            elif stage.kind == "self_judge":
+                calls += count
+            else:
+                calls += subject.pathway.IS_MODEL_ASKED
+    return calls
+
+
+def _latest_config(data: Path) -> RunConfig:
+    rows = Warehouse(data).sql("select config from stg_runs order by requested_at desc limit 1").to_dicts()
+    if not rows:
+        raise storage.StorageError(f"no run is recorded in {data}; run `s3gym run` first")
+    return RunConfig.model_validate(json.loads(rows[0]["config"]))
+
+
+def _print_summary(rows: list[dict[str, Any]]) -> None:
+    table = Table(title="Mean held-out score, and the gain against the control on the same instances (95 % interval)")
+    for name in ("game", "model", "pathway"):
+        table.add_column(name, no_wrap=True)
+    for name in ("first", "last", "gain against none", "pairs", "NABA", "normalised"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        gain = row["mean_difference"]
+        interval = (
+            f"{gain:+.2f} [{row['difference_low']:+.2f}, {row['difference_high']:+.2f}]"
+            if (gain is not None and row["difference_low"] is not None)
+            else plain(gain)
+        )
+        replicate = f" r{row['replicate']}" if row["replicate"] else ""
+        table.add_row(
+            row["game"],
+            escape(row["model_id"]) + replicate,
+            row["pathway"],
+            plain(row["initial_score"]),
+            plain(row["last_score"]),
+            interval,
+            plain(row["pair_count"]),
+            plain(row["naba"]),
+            plain(row["normalised_last"]),
+        )
+    console.print(table)
