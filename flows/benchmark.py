@@ -18,7 +18,7 @@ from flows.self_judge import self_judge
 from s3gym import storage
 from s3gym.config import RunConfig
 from s3gym.journal import Journal
-from s3gym.plan import CellPlan, RunPlan, Stage, make_plan, missing
+from s3gym.plan import INVALID, CellPlan, RunPlan, Stage, make_plan, missing
 
 BODIES = {body.__name__: body for body in (explore, self_judge, build_experience, evaluate)}
 PARALLEL_CELLS = 8
@@ -61,6 +61,12 @@ def todo(plan: RunPlan, data: Path) -> list[Todo]:
     return work
 
 
+def check_models(work: list[Todo]) -> None:
+    """Asks each back end that will be called whether it can serve its model; raises UnknownName."""
+    for model in {piece.cell.subject.model.model_id: piece.cell.subject.model for piece in work}.values():
+        model.check()
+
+
 def measure(
     config: RunConfig,
     data: Path,
@@ -79,6 +85,7 @@ def measure(
         ConfigError, UnknownName, SplitError, StorageError: the request is wrong; nothing was run.
     """
     plan = make_plan(config)
+    check_models(todo(plan, data))
     storage.open_folder(data)
     with storage.exclusive(data):
         storage.sweep(data)
@@ -115,13 +122,17 @@ async def _orchestrated(
         piece = Work(stages, runtime)
         outcome.task_count += 1
         try:
-            await tasks[stages[0].kind](piece.label, piece)
+            manifests = await tasks[stages[0].kind](piece.label, piece)
         except Exception as error:  # noqa: BLE001 - whatever breaks one cell must not break the others
             outcome.failures.append(str(error) or f"{piece.label}: {type(error).__name__}")
             return False
-        left = [stage for stage in stages if missing(data, stage)]
-        outcome.failures += [f"{stage.label}: calls failed; the episodes are marked invalid" for stage in left]
-        return not left
+        invalid = [manifest for manifest in manifests if manifest["status"] == INVALID]
+        outcome.failures += [
+            f"{piece.label}: {manifest['failed_calls']} calls failed, what rests on them is marked invalid "
+            f"({manifest['first_error']})"
+            for manifest in invalid
+        ]
+        return not invalid
 
     async def walk(todo: Todo) -> None:
         async with doors:

@@ -64,6 +64,7 @@ class Clock:
             "first_episode": first,
             "last_episode": last,
             "failed_calls": sum(1 for row in calls if row.error_kind is not None),
+            "first_error": next((row.error_message for row in calls if row.error_kind is not None), None),
             "prompt_tokens": sum(row.prompt_tokens or 0 for row in calls),
             "completion_tokens": sum(row.completion_tokens or 0 for row in calls),
             "cost_usd": sum(costs) if costs else None,

@@ -115,6 +115,7 @@ class CellPlan:
     """A cell and its stages, in the order they can run."""
 
     record: Cell
+    subject: Subject
     stages: tuple[Stage, ...]
 
 
@@ -197,7 +198,8 @@ def make_plan(config: RunConfig) -> RunPlan:
     by_id = {_cell_id(subject, stages): (subject, stages) for subject, stages in laid_out}
     run_id = _hash({"cells": list(by_id), "version": __version__, "scale": config.scale})[:16]
     cells = tuple(
-        CellPlan(_cell_record(run_id, cell_id, subject), stages) for cell_id, (subject, stages) in by_id.items()
+        CellPlan(_cell_record(run_id, cell_id, subject), subject, stages)
+        for cell_id, (subject, stages) in by_id.items()
     )
     run = Run(
         run_id=run_id,

@@ -9,6 +9,9 @@ import pkgutil
 from collections.abc import Iterable
 from types import ModuleType
 
+LISTED_AT_MOST = 30
+"""Valid names a message lists when none is near."""
+
 _NOT_ENTRIES = {"base"}
 
 
@@ -18,7 +21,12 @@ class UnknownName(ValueError):
     def __init__(self, kind: str, name: str, valid: Iterable[str]) -> None:
         options = sorted(valid)
         near = difflib.get_close_matches(name, options, n=3, cutoff=0.5)
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"Valid: {', '.join(options)}."
+        if near:
+            hint = f"Did you mean {' or '.join(near)}?"
+        elif len(options) <= LISTED_AT_MOST:
+            hint = f"Valid: {', '.join(options)}."
+        else:
+            hint = f"None of the {len(options)} known names is like it."
         super().__init__(f"unknown {kind} {name!r}. {hint}")
 
 

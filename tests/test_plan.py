@@ -392,7 +392,7 @@ def test_an_unknown_name_is_told_with_its_nearest(values: dict[str, Any], assign
         ("game.snake.evaluation.size=50", r"game\.snake\.evaluation: size is 50, expected 6 to 10"),
         (
             "game.snake.evaluation.horizon=0",
-            r"game\.snake\.evaluation\.horizon = 0: expected at least 1 step",
+            r"game\.snake\.evaluation: horizon = 0: expected at least 1 step",
         ),
     ],
 )

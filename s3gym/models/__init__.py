@@ -1,6 +1,10 @@
 """Model back ends. ``load_model`` turns the string a user writes into the one that serves it."""
 
 from s3gym.models.base import Model
+from s3gym.registry import UnknownName
+
+KINDS = ("player",)
+"""What stands before the colon of a model that is not hosted."""
 
 
 def load_model(model_id: str, base_url: str | None = None) -> Model:
@@ -9,6 +13,9 @@ def load_model(model_id: str, base_url: str | None = None) -> Model:
     Raises:
         ValueError: the name is not one any back end knows.
     """
+    kind, colon, _ = model_id.partition(":")
+    if colon and kind.isidentifier() and kind not in KINDS:
+        raise UnknownName("kind of model", kind, KINDS)
     if model_id.startswith("player:"):
         from s3gym.models import scripted
 

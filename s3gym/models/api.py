@@ -18,6 +18,7 @@ from s3gym.models._failures import REMEDIES, failure_of
 from s3gym.models._thinking import strip_thinking
 from s3gym.models.base import Completion, ModelError, Request, estimate_tokens
 from s3gym.records import CallFacts
+from s3gym.registry import UnknownName
 
 OPTIONS = ("base_url", "revision")
 
@@ -39,6 +40,17 @@ class ApiModel:
     def identity(self) -> dict[str, Any]:
         """Name, revision and endpoint; the endpoint without user, password and query."""
         return {"model": self.model_id, "revision": self.revision, "base_url": _public(self._base_url)}
+
+    def check(self) -> None:
+        """Whether litellm knows a provider for the name."""
+        litellm = _litellm()
+        try:
+            litellm.get_llm_provider(self.model_id, api_base=self._base_url)
+        except Exception:  # litellm raises a bad request of its own, whose text speaks of completions
+            provider, slash, _ = self.model_id.partition("/")
+            if slash:
+                raise UnknownName("model provider", provider, litellm.provider_list) from None
+            raise UnknownName("model", self.model_id, litellm.model_cost) from None
 
     def count_tokens(self, text: str) -> int:
         """The stated estimate: the same offline and everywhere."""
@@ -94,7 +106,7 @@ def load(spec: str, options: Mapping[str, str]) -> ApiModel:
     """The model litellm calls ``spec`` (``openai/gpt-4.1``, ``hosted_vllm/...``).
 
     Args:
-        spec: litellm's name; whether it exists shows at the first call.
+        spec: litellm's name; ``check`` says whether any provider knows it.
         options: ``base_url`` (an endpoint of one's own) and ``revision`` (a note to tell versions apart).
 
     Raises:

@@ -102,6 +102,13 @@ class Model(Protocol):
     def identity(self) -> dict[str, Any]:
         """Everything of the model that can change an answer, JSON-able; part of every key. Never a credential."""
 
+    def check(self) -> None:
+        """Whether anything can serve this name, before anything is written; may be slow, asks no endpoint.
+
+        Raises:
+            UnknownName: nothing can; the message gives the nearest names.
+        """
+
     async def complete(self, request: Request) -> Completion:
         """Answers, or raises ModelError."""
 

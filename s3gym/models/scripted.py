@@ -62,6 +62,9 @@ class PlayerModel:
         """Name, options and version."""
         return {"player": self.player, "options": self.options, "version": VERSION}
 
+    def check(self) -> None:
+        """Nothing to check: which players a game has is seen when a run is planned."""
+
     def count_tokens(self, text: str) -> int:
         """The stated estimate."""
         return estimate_tokens(text)

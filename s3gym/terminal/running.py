@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from flows.benchmark import Todo, measure, todo
+from flows.benchmark import Todo, check_models, measure, todo
 from s3gym import storage
 from s3gym.config import RunConfig
 from s3gym.plan import make_plan, missing
@@ -85,6 +85,7 @@ def show_estimate(config: RunConfig, data: Path) -> None:
     if data.exists() and any(data.iterdir()):
         storage.check_version(data)
     work = todo(plan, data)
+    check_models(work)
     episodes = sum(piece.episode_count for piece in work)
     console.print(
         f"{len(plan.cells)} cells, {len(list(plan.stages()))} stages; to do: {len(work)} cells, "
