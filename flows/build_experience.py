@@ -37,7 +37,7 @@ async def build(
         built: Built | None = await subject.pathway.build(past, workshop(stage, asker, len(past), previous))
         facts = built.facts if built else CallFacts()
     except ModelError as error:
-        built, facts = None, CallFacts(error_kind=error.kind, error_message=error.message)
+        built, facts = None, error.facts
     row = Experience(
         stage_key=stage.key,
         game=subject.game.id,

@@ -163,19 +163,22 @@ def _read(response: Any, latency_seconds: float) -> Completion:
     text, inline = strip_thinking(_clean(message.content) or "")
     separate = _clean(getattr(message, "reasoning_content", None))
     reasoning = "\n".join(filter(None, (separate, inline))) or None
+    facts = _facts(response, finish_reason, latency_seconds)
     if finish_reason == "content_filter" or getattr(message, "refusal", None):
-        raise ModelError("content_filter", "the provider withheld the answer, or the model refused to answer")
+        told = "the provider withheld the answer, or the model refused to answer"
+        raise ModelError("content_filter", told, paid=facts)
     if not text.strip():
-        raise _without_text(message, finish_reason)
-    return Completion(text=text, reasoning=reasoning, facts=_facts(response, finish_reason, latency_seconds))
+        raise ModelError(*_why_no_text(message, finish_reason), paid=facts)
+    return Completion(text=text, reasoning=reasoning, facts=facts)
 
 
-def _without_text(message: Any, finish_reason: str | None) -> ModelError:
+def _why_no_text(message: Any, finish_reason: str | None) -> tuple[str, str]:
+    """Kind and message."""
     if finish_reason == "length":
-        return ModelError("truncated", "the output limit came before an answer; raise max_output_tokens")
+        return "truncated", "the output limit came before an answer; raise max_output_tokens"
     if getattr(message, "tool_calls", None) or getattr(message, "function_call", None):
-        return ModelError("malformed_reply", "a tool call in answer to a prompt that offers no tool")
-    return ModelError("empty_reply", "the answer has no text outside its thinking")
+        return "malformed_reply", "a tool call in answer to a prompt that offers no tool"
+    return "empty_reply", "the answer has no text outside its thinking"
 
 
 def _facts(response: Any, finish_reason: str | None, latency_seconds: float) -> CallFacts:

@@ -3,7 +3,7 @@
 A back end classifies its failures and never retries by itself: ``protocol.asking`` does, once, for all.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from s3gym.records import CallFacts
@@ -32,12 +32,24 @@ TRANSIENT = frozenset({"connection", "malformed_reply", "rate_limit", "server", 
 class ModelError(Exception):
     """A failed call: never an answer, never played."""
 
-    def __init__(self, kind: str, message: str, retry_after_seconds: float | None = None) -> None:
+    def __init__(
+        self, kind: str, message: str, retry_after_seconds: float | None = None, paid: CallFacts | None = None
+    ) -> None:
+        """Says what failed.
+
+        Args:
+            kind: one of ``ERROR_KINDS``.
+            message: what happened and what to do, without any credential.
+            retry_after_seconds: how long the provider asks to wait.
+            paid: tokens and cost of an answer that came and was none, such as a truncated one.
+        """
         assert kind in ERROR_KINDS, kind
         super().__init__(f"{kind}: {message}")
         self.kind = kind
         self.message = message
         self.retry_after_seconds = retry_after_seconds
+        self.facts = replace(paid or CallFacts(), error_kind=kind, error_message=message)
+        """For the row of the failed call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

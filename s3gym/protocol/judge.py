@@ -14,7 +14,7 @@ from s3gym.models.base import Decoding, ModelError, Request
 from s3gym.protocol.asking import Asker
 from s3gym.protocol.prompts import judgment_messages
 from s3gym.protocol.rollout import scene_of
-from s3gym.records import CallFacts, Judgment
+from s3gym.records import Judgment
 from s3gym.transcript import PastEpisode
 
 _LINE = re.compile(r"^[ \t*_>#`-]*(final score|success|retain|avoid)[ \t*_`]*:(.*)$", re.I | re.M)
@@ -46,7 +46,7 @@ async def judge(
         completion = await asker.ask(request)
         reply, facts = completion.text, completion.facts
     except ModelError as error:
-        reply, facts = None, CallFacts(error_kind=error.kind, error_message=error.message)
+        reply, facts = None, error.facts
     return Judgment(
         stage_key=stage_key,
         game=game.id,

@@ -13,7 +13,7 @@ from s3gym.models.base import Decoding, ModelError, Request, Scene
 from s3gym.protocol.answers import parse_answer
 from s3gym.protocol.asking import Asker
 from s3gym.protocol.prompts import past_step, step_messages
-from s3gym.records import CallFacts, Episode, Step
+from s3gym.records import Episode, Step
 from s3gym.transcript import Message, PastEpisode, PastStep, answer_line, env_text
 
 WRITTEN_LIMIT = 120
@@ -77,8 +77,7 @@ async def play(game: Game[Any, Any, Any], config: Config, asker: Asker, part: Pa
         try:
             completion = await asker.ask(request)
         except ModelError as error:
-            failed = CallFacts(error_kind=error.kind, error_message=error.message)
-            steps.append(Step(**common, is_terminated=False, is_truncated=False, **asdict(failed)))
+            steps.append(Step(**common, is_terminated=False, is_truncated=False, **asdict(error.facts)))
             end_reason, is_valid = error.kind, False
             break
         answer = parse_answer(completion.text)

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import re
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ import pytest
 from s3gym.models import api
 from s3gym.models.base import Completion, ModelError, Request
 from s3gym.records import CallFacts
+from s3gym.registry import UnknownName
 from tests.models.loopback import CANARY, Loopback, Reply, chat, failure, hang, request_of
 
 TOOL_CALL = {"id": "1", "type": "function", "function": {"name": "move", "arguments": "{}"}}
@@ -253,3 +255,30 @@ def test_tokens_are_estimated_at_four_characters_each() -> None:
         1,
         2,
     ]
+
+
+def test_an_answer_that_is_none_keeps_what_was_paid_for_it(loopback: Loopback) -> None:
+    usage = {"prompt_tokens": 30, "completion_tokens": 14_000, "total_tokens": 14_030}
+    loopback.enqueue(chat(None, finish_reason="length", usage=usage))
+
+    facts = error_of(loopback).facts
+
+    assert (facts.prompt_tokens, facts.completion_tokens, facts.error_kind) == (30, 14_000, "truncated")
+    assert facts.cost_usd == pytest.approx(30 * 2e-6 + 14_000 * 8e-6)  # gpt-4.1: 2 and 8 dollars a million
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("openia/gpt-4.1", "unknown model provider 'openia'. Did you mean openai"),
+        ("gtp-4.1", "unknown model 'gtp-4.1'. Did you mean gpt-4.1"),
+    ],
+)
+def test_a_name_no_provider_knows_is_told_with_the_nearest(name: str, told: str) -> None:
+    with pytest.raises(UnknownName, match=re.escape(told)):
+        api.load(name, {}).check()
+
+
+def test_names_that_providers_know_pass_the_check() -> None:
+    for name in ("openai/gpt-9", "gpt-4.1", "hosted_vllm/any", "ollama/llama3:8b"):
+        api.load(name, {}).check()
