@@ -7,6 +7,9 @@
 --   control_cell_id  text; with the pathway none and all else equal
 --   checkpoint       exploration episodes behind the agent, from 1
 --   seed             integer; of the instance both played
+--   stratum          text; the instance where the game has so few that each checkpoint plays them all, else empty
+--   cluster_id       text; pairs of one cluster are not independent: the same instance at several checkpoints is one
+--                    cluster, but where instances are strata each pair is its own
 --   difference       game's unit; final score of the cell minus that of the control
 -- left out: invalid episodes, with their partners, and checkpoint 0, where both are the same episode.
 with evaluations as (
@@ -16,7 +19,9 @@ with evaluations as (
         cells.pathway,
         episodes.checkpoint,
         episodes.seed,
-        episodes.final_score
+        episodes.final_score,
+        case when cells.is_instances_shared then episodes.instance_id else '' end as stratum,
+        case when cells.is_instances_shared then episodes.checkpoint || '/' else '' end || episodes.seed as cluster_id
     from int_selected_cells as cells
     inner join int_cell_episodes as episodes on cells.cell_id = episodes.cell_id
     where episodes.phase = 'evaluation' and episodes.is_valid and episodes.checkpoint > 0
@@ -27,6 +32,8 @@ select
     control.cell_id as control_cell_id,
     treated.checkpoint,
     treated.seed,
+    treated.stratum,
+    treated.cluster_id,
     treated.final_score - control.final_score as difference
 from evaluations as treated
 inner join evaluations as control

@@ -27,7 +27,7 @@ select
     checkpoint,
     episode_id,
     reply,
-    case when isfinite(expected_final_score) then expected_final_score end as expected_final_score,
+    expected_final_score,
     success_belief,
     retain,
     avoid,

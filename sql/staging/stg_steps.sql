@@ -41,7 +41,7 @@ select
     reasoning,
     action,
     action_status,
-    case when isfinite(self_score) then self_score end as self_score,  -- one infinity would turn a mean into NaN
+    self_score,
     feedback,
     verifier_reward,
     is_terminated,

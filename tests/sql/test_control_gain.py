@@ -32,6 +32,15 @@ def test_interval_that_excludes_zero_is_beyond_noise(lab: Lab) -> None:
     assert gain["is_beyond_noise"] is True
 
 
+def test_instances_that_are_all_there_is_do_not_vary(lab: Lab) -> None:
+    pair(lab, {3: [1.0, 9.0], 6: [3.0, 7.0]}, {3: [0.0, 0.0], 6: [0.0, 0.0]}, is_instances_shared=True)
+    gain = row(lab.open(), "control_gain")
+    # mean 5; of the strata 2 and 8: residuals -1, 1 and 1, -1; error sqrt(4/2 * 4) / 4 = 0.70711; t(2) = 4.303
+    assert (gain["cluster_count"], gain["stratum_count"], gain["mean_difference"]) == (4, 2, 5.0)
+    assert gain["standard_error"] == pytest.approx(0.70711, abs=1e-5)
+    assert gain["difference_low"] == pytest.approx(5 - 3.0427, abs=1e-4)
+
+
 def test_checkpoint_zero_and_invalid_episodes_are_in_no_pair(lab: Lab) -> None:
     pair(lab, {3: [1.0, None, 3.0]}, {3: [0.0, 0.0, None]})
     gain = row(lab.open(), "control_gain")

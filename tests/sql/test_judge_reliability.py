@@ -85,9 +85,3 @@ def test_phases_are_rows_and_failed_calls_are_no_steps(lab: Lab) -> None:
     lab.add(curve={0: [[Turn(1.0, 1.0)], None]}, explored={0: [[Turn(1.0, 0.0)] * 2]})
     rows = lab.open().sql("select phase, step_count, agreement from judge_reliability order by phase").rows()
     assert rows == [("evaluation", 1, 1.0), ("exploration", 2, 0.0)]
-
-
-def test_infinite_self_score_is_none(lab: Lab) -> None:
-    lab.add(explored={0: [[Turn(float("inf"), 1.0), Turn(float("-inf"), 1.0), Turn(1.0, 1.0)]]})
-    judge = row(lab.open(), "judge_reliability")
-    assert (judge["scored_count"], judge["unscored_count"], judge["mean_self_score"]) == (1, 2, 1.0)
