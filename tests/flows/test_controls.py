@@ -14,14 +14,14 @@ SPOILED = ("player:learner?hints=shuffled", "player:learner?hints=unscored")
 
 @pytest.fixture(scope="module")
 def controls(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Warehouse]:
-    """One folder a base seed: learners, sound and spoiled; 0, 3, 6 explored, 42 fresh each."""
+    """One folder a base seed: learners, sound and spoiled; 0, 3, 6 explored, 28 fresh each."""
     warehouses = {}
     for seed in SEEDS:
         data = tmp_path_factory.mktemp("controls") / "data"
         outcome = run(
             data,
             "exploration_episodes=6",
-            "evaluation_episodes=42",
+            "evaluation_episodes=28",
             'evaluation_set="fresh"',
             "retrospective=false",
             seed=seed,
