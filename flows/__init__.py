@@ -1,4 +1,4 @@
-"""Prefect flows: order, retries, caching. No rule, prompt, metric or HTML lives here."""
+"""Prefect flows: order, caching. No rule, prompt, metric or HTML lives here."""
 
 import os
 

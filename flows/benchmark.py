@@ -46,7 +46,6 @@ class Outcome:
     task_count: int = 0
     failures: list[str] = field(default_factory=list)
     """One sentence each."""
-    events: dict[str, int] = field(default_factory=dict)
 
 
 def todo(plan: RunPlan, data: Path) -> list[Todo]:
@@ -78,7 +77,7 @@ def measure(
     Args:
         config: the request.
         data: the data folder; made if missing.
-        on_event: called with a kind (``episode``, ``cell``) and a number as work is done.
+        on_event: called with a kind (``step``, ``episode``, ``cell``) and a number as work is done.
         on_start: called with the work before it begins, only when there is some.
 
     Raises:
@@ -156,6 +155,3 @@ async def _orchestrated(
         await asyncio.gather(*(walk(cell) for cell in work))
 
     await benchmark()
-
-
-__all__ = ["BODIES", "Outcome", "Todo", "measure", "todo"]

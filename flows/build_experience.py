@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from flows.runtime import Clock, Runtime, StageFailed, explored_so_far, workshop
+from flows.runtime import Runtime, StageFailed, Workbench, explored_so_far, workshop
 from s3gym import storage
 from s3gym.models.base import ModelError
 from s3gym.pathways.base import Built
@@ -19,10 +19,10 @@ async def build_experience(stage: Stage, runtime: Runtime) -> list[dict[str, Any
     Raises:
         StageFailed: the memory call failed.
     """
-    clock = Clock(runtime, stage)
+    bench = Workbench(runtime, stage)
     past = explored_so_far(runtime, stage)
-    built, row = await build(stage, clock.asker, past, _last_memory(stage, runtime))
-    manifest = clock.write(stage.first, stage.last, {"experiences": [row]}, built is not None)
+    built, row = await build(stage, bench.asker, past, _last_memory(stage, runtime))
+    manifest = bench.write(stage.first, stage.last, {"experiences": [row]}, built is not None)
     if built is None:
         raise StageFailed(f"{stage.label}: the memory call failed ({row.error_message})")
     return [manifest]
@@ -58,13 +58,8 @@ async def build(
 
 def _last_memory(stage: Stage, runtime: Runtime) -> str | None:
     """The memory after all but the last episode, which exploration built on its way."""
-    source = stage.explored[-1]
-    rows = storage.read_part(runtime.data, "experiences", stage.subject.game.id, source.part(source.first, source.last))
+    game = stage.subject.game.id
+    rows = storage.read_part(runtime.data, "experiences", game, stage.explored[-1].whole)
     if not rows and stage.experience is not None:
-        rows = storage.read_part(
-            runtime.data,
-            "experiences",
-            stage.subject.game.id,
-            stage.experience.part(stage.experience.first, stage.experience.last),
-        )
+        rows = storage.read_part(runtime.data, "experiences", game, stage.experience.whole)
     return rows[-1]["text"] if rows else None

@@ -39,7 +39,7 @@ def results_folder(data: Path) -> Path:
 def stage_cache_key(context: Any, parameters: dict[str, Any]) -> str:
     """The parts a task fills, as one key; drops a stored result that the manifests do not bear out."""
     work: Work = parameters["work"]
-    parts = [stage.part(stage.first, stage.last) for stage in work.stages]
+    parts = [stage.whole for stage in work.stages]
     key = parts[0] if len(parts) == 1 else f"{parts[0]}-{hashlib.sha256(' '.join(parts).encode()).hexdigest()[:24]}"
     if any(missing(work.runtime.data, stage) for stage in work.stages):
         (results_folder(work.runtime.data) / key).unlink(missing_ok=True)

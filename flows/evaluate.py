@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from flows.runtime import Clock, Runtime, carried, explored_so_far
+from flows.runtime import Runtime, Workbench, carried, explored_so_far
 from s3gym.games.base import EVALUATION
 from s3gym.plan import Stage, missing
 from s3gym.protocol.rollout import Part, play
@@ -17,13 +17,13 @@ from s3gym.records import Episode, Step
 
 async def evaluate(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
     """Plays what the stage still lacks, one part a gap; the manifests of what was written."""
-    clock, subject = Clock(runtime, stage), stage.subject
-    content, dropped = await carried(runtime, stage, clock.asker, explored_so_far(runtime, stage))
+    bench, subject = Workbench(runtime, stage), stage.subject
+    content, dropped = await carried(runtime, stage, bench.asker, explored_so_far(runtime, stage))
     gaps = missing(runtime.data, stage)
     # an invalid part of a larger budget is made again whole
     stop = max((last for _, last in gaps), default=0)
     seeds = subject.splits.evaluation(subject.game, subject.evaluation, stage.checkpoint, stop)
-    scope = subject.scope if stage.checkpoint else subject.start_scope
+    scope = subject.evaluation_scope(stage.checkpoint)
 
     async def one(index: int) -> tuple[Episode, list[Step]]:
         part = Part(
@@ -37,7 +37,7 @@ async def evaluate(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
             decoding=subject.decoding,
             decoding_seed=lambda step: hashed(subject.run.seed, scope, EVALUATION, stage.checkpoint, index, step),
         )
-        episode, own = await play(subject.game, subject.evaluation, clock.asker, part)
+        episode, own = await play(subject.game, subject.evaluation, bench.asker, part)
         runtime.on_event("step", len(own))
         runtime.on_event("episode", 1)
         return episode, own
@@ -50,5 +50,5 @@ async def evaluate(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
             "steps": [step for _, own in played for step in own],
         }
         is_complete = all(episode.status == "valid" for episode, _ in played)
-        manifests.append(clock.write(first, last, tables, is_complete))
+        manifests.append(bench.write(first, last, tables, is_complete))
     return manifests

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flows.build_experience import build
-from flows.runtime import Clock, Runtime, StageFailed, carried, explored_so_far
+from flows.runtime import Runtime, StageFailed, Workbench, carried, explored_so_far
 from s3gym.games.base import EXPLORATION
 from s3gym.plan import Stage
 from s3gym.protocol.rollout import Part, past_episode, play
@@ -21,9 +21,9 @@ async def explore(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
     Raises:
         StageFailed: a call failed; the episodes so far are stored as invalid and played again next time.
     """
-    clock, subject = Clock(runtime, stage), stage.subject
+    bench, subject = Workbench(runtime, stage), stage.subject
     past = explored_so_far(runtime, stage)
-    content, dropped = await carried(runtime, stage, clock.asker, past)
+    content, dropped = await carried(runtime, stage, bench.asker, past)
     seeds = subject.splits.exploration(subject.game, subject.exploration, subject.replicate, stage.last)
     episodes: list[Episode] = []
     steps: list[Step] = []
@@ -31,7 +31,7 @@ async def explore(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
     failure: str | None = None
     for index in range(stage.first, stage.last):
         if episodes:
-            built, row = await build(stage, clock.asker, past, content)
+            built, row = await build(stage, bench.asker, past, content)
             experiences.append(row)
             if built is None:
                 failure = f"{stage.label}: the memory call after {index} episodes failed ({row.error_message})"
@@ -50,7 +50,7 @@ async def explore(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
                 subject.run.seed, subject.scope, EXPLORATION, index, step
             ),
         )
-        episode, own = await play(subject.game, subject.exploration, clock.asker, part)
+        episode, own = await play(subject.game, subject.exploration, bench.asker, part)
         episodes.append(episode)
         steps += own
         runtime.on_event("step", len(own))
@@ -60,7 +60,7 @@ async def explore(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
             break
         past.append(past_episode(episode, own))
     tables: dict[str, Sequence[Any]] = {"episodes": episodes, "steps": steps, "experiences": experiences}
-    manifest = clock.write(stage.first, stage.last, tables, failure is None)
+    manifest = bench.write(stage.first, stage.last, tables, failure is None)
     if failure is not None:
         raise StageFailed(failure)
     return [manifest]

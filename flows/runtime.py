@@ -36,17 +36,13 @@ class Runtime:
         self.on_event = on_event
         """Called with ``episode``, ``step`` or ``cell`` and how many were done."""
 
-    def asker(self, stage: Stage) -> Asker:
-        """A caller of the stage's model that counts for this stage alone."""
-        return Asker(stage.subject.model, self.journal, self.ceiling)
 
-
-class Clock:
-    """Starts when made; writes the manifest of what was made since."""
+class Workbench:
+    """One stage at work: asks its model, and writes rows with the manifest of what it took since it was set up."""
 
     def __init__(self, runtime: Runtime, stage: Stage) -> None:
         self.runtime, self.stage = runtime, stage
-        self.asker = runtime.asker(stage)
+        self.asker = Asker(stage.subject.model, runtime.journal, runtime.ceiling)
         self.started_at = datetime.now(UTC)
         self._started = time.perf_counter()
 
@@ -82,7 +78,7 @@ def explored_so_far(runtime: Runtime, stage: Stage) -> list[PastEpisode]:
     """The exploration episodes behind ``stage``, as transcripts."""
     past = []
     for source in stage.explored:
-        part, game = source.part(source.first, source.last), source.subject.game.id
+        part, game = source.whole, source.subject.game.id
         episodes = [Episode(**row) for row in storage.read_part(runtime.data, "episodes", game, part)]
         steps = [Step(**row) for row in storage.read_part(runtime.data, "steps", game, part)]
         for episode in sorted(episodes, key=lambda episode: episode.episode_index):
@@ -115,7 +111,6 @@ def workshop(stage: Stage, asker: Asker, episode_count: int, previous: str | Non
         cut=subject.run.history_cut,
         memory_source=subject.run.memory_source,
         previous=previous,
-        previous_count=episode_count - 1 if previous is not None else 0,
     )
 
 
@@ -124,8 +119,7 @@ async def carried(runtime: Runtime, stage: Stage, asker: Asker, past: list[PastE
     source = stage.experience
     if source is None:
         return None, 0
-    part = source.part(source.first, source.last)
-    row = storage.read_part(runtime.data, "experiences", stage.subject.game.id, part)[0]
+    row = storage.read_part(runtime.data, "experiences", stage.subject.game.id, source.whole)[0]
     if row["text"] is not None:
         return row["text"], row["tokens_dropped"]
     built: Built = await stage.subject.pathway.build(past, workshop(stage, asker, len(past)))

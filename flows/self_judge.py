@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from flows.runtime import Clock, Runtime, explored_so_far
+from flows.runtime import Runtime, Workbench, explored_so_far
 from s3gym.plan import Stage
 from s3gym.protocol.judge import judge
 from s3gym.protocol.splits import hashed
@@ -13,13 +13,13 @@ from s3gym.transcript import PastEpisode
 
 async def self_judge(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
     """Asks for one judgment an episode; the manifest of what was written."""
-    clock, subject = Clock(runtime, stage), stage.subject
+    bench, subject = Workbench(runtime, stage), stage.subject
 
     async def one(index: int, past: PastEpisode) -> Judgment:
         return await judge(
             subject.game,
             subject.exploration,
-            clock.asker,
+            bench.asker,
             past,
             stage_key=stage.key,
             checkpoint=stage.checkpoint,
@@ -30,4 +30,4 @@ async def self_judge(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
     episodes = explored_so_far(runtime, stage)
     judgments = await asyncio.gather(*(one(index, past) for index, past in enumerate(episodes)))
     is_complete = all(row.error_kind is None for row in judgments)
-    return [clock.write(stage.first, stage.last, {"judgments": judgments}, is_complete)]
+    return [bench.write(stage.first, stage.last, {"judgments": judgments}, is_complete)]

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from s3gym import __version__
+from s3gym.errors import Explained
 
 F = TypeVar("F", bound=Callable[..., Any])
 DATA = click.option(
@@ -34,9 +35,7 @@ class _Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("\nStopped. What is finished is kept: the same command goes on from there.", err=True)
             sys.exit(130)
-        except Exception as error:
-            if not _is_explained(error):
-                raise
+        except Explained as error:
             click.echo(f"Error: {error}", err=True)
             sys.exit(2)
 
@@ -47,12 +46,6 @@ class _Commands(click.Group):
 
             raise click.UsageError(str(UnknownName("command", args[0], self.list_commands(ctx))))
         return super().resolve_command(ctx, args)
-
-
-def _is_explained(error: Exception) -> bool:
-    """Whether an error is one of ours, whose message already says what to do."""
-    explained = {"ConfigError", "UnknownName", "SplitError", "StorageError", "WarehouseError", "JournalError"}
-    return type(error).__name__ in explained and type(error).__module__.startswith("s3gym")
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -125,11 +118,9 @@ def status(data: Path, **request: Any) -> None:
 @click.option("--run", "run_id", help="A run id, or 'all'; default: the latest run.")
 def report(data: Path, out: Path | None, run_id: str | None) -> None:
     """Write the HTML report from cached tables; no model, key or server is needed."""
-    from s3gym import storage
     from s3gym.report.render import render
     from s3gym.warehouse import Warehouse
 
-    storage.check_version(data)
     click.echo(f"Report: {render(Warehouse(data, run_id, materialize=True), out or data / 'report.html')}")
 
 
@@ -194,15 +185,25 @@ def verify(data: Path) -> None:
 @main.command()
 @click.option("--game", "games", multiple=True, help="Repeatable; default: all.")
 @click.option(
-    "--episodes",
-    type=click.IntRange(min=2),
-    default=600,
-    show_default=True,
-    help="Episodes where the mean is sampled.",
+    "--episodes", type=click.IntRange(min=2), default=600, show_default=True, help="Where the mean is sampled."
 )
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=Path("anchors.csv"), show_default=True)
-def anchors(games: tuple[str, ...], episodes: int, out: Path) -> None:
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Measure the configurations of the runs in this data folder and keep the result there.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("anchors.csv"),
+    show_default=True,
+    help="Without --data: the games' own configurations, as shipped in s3gym/anchors.csv.",
+)
+def anchors(games: tuple[str, ...], episodes: int, data: Path | None, out: Path) -> None:
     """Measure the reference players that set the normalised scale."""
-    from s3gym.terminal import playing
+    from s3gym.terminal import measuring
 
-    playing.measure_anchors(games, episodes, out)
+    if data is None:
+        measuring.measure_for_package(games, episodes, out)
+    else:
+        measuring.measure_for_folder(games, episodes, data)

@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from s3gym.errors import Explained
+
 SCALES: dict[str, dict[str, Any]] = {
     "smoke": {"exploration_episodes": 3, "evaluation_interval": 3, "evaluation_episodes": 2},
     "small": {"exploration_episodes": 9, "evaluation_interval": 3, "evaluation_episodes": 7},
@@ -20,7 +22,7 @@ SCALES: dict[str, dict[str, Any]] = {
 """The budgets of each scale; ``paper`` is the published protocol."""
 
 
-class ConfigError(ValueError):
+class ConfigError(Explained, ValueError):
     """The request is wrong; the message names the setting, the value, and what to do."""
 
 
@@ -34,6 +36,9 @@ class ModelEntry(_Frozen):
     id: str
     pathways: tuple[str, ...] | None = None
     base_url: str | None = None
+    """Endpoint of one's own."""
+    revision: str | None = None
+    """A note that tells versions behind one name apart; part of every key."""
 
 
 class GameSettings(_Frozen):

@@ -18,6 +18,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Any
 
+from s3gym.errors import Explained
 from s3gym.models.base import Completion, ModelError, Request
 from s3gym.records import CallFacts
 
@@ -46,7 +47,7 @@ create table if not exists calls (
 """
 
 
-class JournalError(Exception):
+class JournalError(Explained):
     """The journal cannot be used; the message says which file and what to do."""
 
 

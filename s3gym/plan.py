@@ -19,13 +19,12 @@ from s3gym.config import ConfigError, ModelEntry, RunConfig
 from s3gym.games.base import Config, Game
 from s3gym.models import load_model, scripted
 from s3gym.models.base import Decoding, Model
-from s3gym.pathways.base import settings_of
+from s3gym.pathways.base import Pathway, settings_of
 from s3gym.protocol.prompts import PROMPT_VERSION
 from s3gym.protocol.splits import Splits
 from s3gym.records import Cell, CellStage, Run
-from s3gym.registry import UnknownName, load, names
+from s3gym.registry import GAMES, PATHWAYS, UnknownName, load, names
 
-GAMES, PATHWAYS = "s3gym.games", "s3gym.pathways"
 MAIN = "main"
 """The intervention that changes nothing."""
 NOT_IN_PAPER = {"chess"}
@@ -42,7 +41,7 @@ class Subject:
     exploration: Config
     evaluation: Config
     pathway_id: str
-    pathway: Any
+    pathway: Pathway
     intervention: str
     replicate: int
     splits: Splits
@@ -73,9 +72,10 @@ class Subject:
         strata = self.game.strata(self.evaluation)
         return -(-self.run.evaluation_episodes // strata) * strata
 
-    @property
-    def start_scope(self) -> str:
-        """The same for the evaluation before any experience, which all pathways share."""
+    def evaluation_scope(self, checkpoint: int) -> str:
+        """The same for an evaluation; the one before any experience is shared by all pathways."""
+        if checkpoint:
+            return self.scope
         return "|".join((self.model.model_id, self.game.id, "start", f"replicate {self.replicate}"))
 
 
@@ -102,6 +102,11 @@ class Stage:
     def part(self, first: int, last: int) -> str:
         """Name of the part that holds episodes ``first`` to ``last``."""
         return f"{self.stem}-{first:05d}-{last:05d}"
+
+    @property
+    def whole(self) -> str:
+        """Name of the one part of a stage that is not filled bit by bit."""
+        return self.part(self.first, self.last)
 
     @property
     def label(self) -> str:
@@ -155,19 +160,14 @@ def make_plan(config: RunConfig) -> RunPlan:
     """Resolves names, applies overrides and lays out every stage.
 
     Raises:
-        ConfigError, UnknownName: a game, model, pathway or game setting is not there.
+        ConfigError, UnknownName, SplitError: a game, model, pathway or game setting is not there.
     """
     games = config.games or tuple(name for name in names(GAMES) if config.suite == "full" or name not in NOT_IN_PAPER)
     loaded = {name: load(GAMES, name, "game").GAME for name in games}
     for name in config.game:
         if name not in names(GAMES):
             raise UnknownName("game in the settings", name, names(GAMES))
-    splits = Splits(
-        base_seed=config.seed,
-        exploration_range=config.exploration_seeds,
-        evaluation_range=config.evaluation_seeds,
-        evaluation_set=config.evaluation_set,
-    )
+    splits = splits_of(config)
     decoding = Decoding(
         temperature=config.temperature,
         max_output_tokens=config.max_output_tokens,
@@ -211,10 +211,20 @@ def make_plan(config: RunConfig) -> RunPlan:
     return RunPlan(run, cells)
 
 
+def splits_of(config: RunConfig) -> Splits:
+    """The seeds of a run."""
+    return Splits(
+        base_seed=config.seed,
+        exploration_range=config.exploration_seeds,
+        evaluation_range=config.evaluation_seeds,
+        evaluation_set=config.evaluation_set,
+    )
+
+
 def missing(data: Path, stage: Stage) -> list[tuple[int, int]]:
     """Episode ranges of ``stage`` that are still to be made, in order; a damaged or invalid part is redone whole."""
     if stage.kind != "evaluate":
-        manifest = storage.read_manifest(data, stage.part(stage.first, stage.last))
+        manifest = storage.read_manifest(data, stage.whole)
         return [] if manifest and manifest["status"] == COMPLETE else [(stage.first, stage.last)]
     gaps: list[tuple[int, int]] = []
     reached = stage.first
@@ -280,7 +290,6 @@ def _stage(
         "game": subject.game.id,
         "game_version": subject.game.VERSION,
         "model": subject.model.identity(),
-        "revision": subject.model.revision,
         "temperature": subject.decoding.temperature,
         "max_output_tokens": subject.decoding.max_output_tokens,
         "base_seed": subject.run.seed,
@@ -291,7 +300,7 @@ def _stage(
             "config": subject.evaluation.to_json(),
             "seeds": subject.run.evaluation_seeds,
             "evaluation_set": subject.run.evaluation_set,
-            "scope": subject.scope if checkpoint else subject.start_scope,
+            "scope": subject.evaluation_scope(checkpoint),
             "experience": experience.key if experience else None,
         }
     else:
@@ -314,7 +323,7 @@ def _stage(
 
 def _load_model(entry: ModelEntry, games: dict[str, Game[Any, Any, Any]]) -> Model:
     try:
-        model = load_model(entry.id, entry.base_url)
+        model = load_model(entry.id, entry.base_url, entry.revision)
     except UnknownName:
         raise
     except ValueError as error:

@@ -7,6 +7,7 @@ They hold facts, written once. Everything that can be computed from them is SQL,
 
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,6 +230,9 @@ class Anchor:
     """0 when exact (an expectation, not a sample)."""
     game_version: int
 
+
+SHIPPED_ANCHORS = Path(__file__).with_name("anchors.csv")
+"""Anchors of the games' own configurations, measured once and shipped."""
 
 TABLES: dict[str, type] = {
     "runs": Run,

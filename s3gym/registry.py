@@ -9,13 +9,18 @@ import pkgutil
 from collections.abc import Iterable
 from types import ModuleType
 
+from s3gym.errors import Explained
+
 LISTED_AT_MOST = 30
 """Valid names a message lists when none is near."""
+
+GAMES, PATHWAYS, SECTIONS = "s3gym.games", "s3gym.pathways", "s3gym.report.sections"
+"""The packages whose modules are found by name."""
 
 _NOT_ENTRIES = {"base"}
 
 
-class UnknownName(ValueError):
+class UnknownName(Explained, ValueError):
     """A name that is not there; the message gives the value and the nearest valid ones."""
 
     def __init__(self, kind: str, name: str, valid: Iterable[str]) -> None:

@@ -26,17 +26,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from s3gym.errors import Explained
 from s3gym.records import TABLES, Cell, CellStage, Run
 
 SCHEMA_VERSION = 1
 """Version of the folder's layout and of every table's columns."""
+
+MARKER = "s3gym.json"
+"""File that makes a folder a data folder and holds its schema version."""
 
 REQUEST_TABLES = ("runs", "cells", "cell_stages")
 _ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 _ARROW[datetime] = pa.timestamp("us", tz="UTC")
 
 
-class StorageError(Exception):
+class StorageError(Explained):
     """The data folder cannot be used as asked; the message says which path and what to do."""
 
 
@@ -77,22 +81,26 @@ def to_arrow(table: str, rows: Sequence[Any]) -> pa.Table:
 
 
 def open_folder(data: Path) -> None:
-    """Makes the folder if it is missing and checks that its schema version is ours.
+    """Makes the folder if it is missing.
 
     Raises:
-        StorageError: it is of another version, cannot be made or cannot be written to.
+        StorageError: it cannot be used, made or written to.
     """
-    marker = data / "s3gym.json"
-    if marker.exists():
-        check_version(data)
-        if not os.access(data, os.W_OK):
-            raise StorageError(f"data folder {data} is read-only; choose another with --data")
-        return
-    with _explained(data):
-        if data.exists() and any(data.iterdir()):
-            raise StorageError(f"{data} is not empty and not an s3gym data folder; choose another with --data")
-        data.mkdir(parents=True, exist_ok=True)
+    check_usable(data)
+    marker = data / MARKER
+    if not marker.exists():
         write_text(marker, json.dumps({"schema_version": SCHEMA_VERSION}))
+    elif not os.access(data, os.W_OK):
+        raise StorageError(f"data folder {data} is read-only; choose another with --data")
+
+
+def check_usable(data: Path) -> None:
+    """Raises StorageError unless ``data`` is a data folder of ours, or one can be made there; changes nothing."""
+    with _explained(data):
+        if (data / MARKER).exists():
+            check_version(data)
+        elif data.exists() and any(data.iterdir()):
+            raise StorageError(f"{data} is not empty and not an s3gym data folder; choose another with --data")
 
 
 def sweep(data: Path) -> None:
@@ -103,7 +111,7 @@ def sweep(data: Path) -> None:
 
 def check_version(data: Path) -> None:
     """Raises StorageError unless ``data`` is a data folder of this schema version."""
-    marker = data / "s3gym.json"
+    marker = data / MARKER
     if not marker.exists():
         raise StorageError(f"no s3gym data in {data}; run `s3gym run` first or name the folder with --data")
     try:
@@ -119,24 +127,20 @@ def check_version(data: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Writes a small file atomically."""
-    with _explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        temporary.write_text(text)
-        os.replace(temporary, path)
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes a file atomically."""
+    with _replacing(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def write_rows(path: Path, table: str, rows: Sequence[Any]) -> None:
     """Writes one Parquet file atomically: a killed write leaves nothing under ``path``."""
     content = to_arrow(table, rows)
-    with _explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            pq.write_table(content, temporary, compression="zstd")
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+    with _replacing(path) as temporary:
+        pq.write_table(content, temporary, compression="zstd")
 
 
 def write_part(
@@ -147,7 +151,7 @@ def write_part(
     with _explained(path):
         path.unlink(missing_ok=True)
     for table, rows in tables.items():
-        write_rows(data / "tables" / table / game / f"{part}.parquet", table, rows)
+        write_rows(_rows_path(data, table, game, part), table, rows)
     written = {
         **manifest,
         "part": part,
@@ -161,6 +165,10 @@ def write_part(
 def manifest_path(data: Path, part: str) -> Path:
     """Where the manifest of a part is."""
     return data / "manifests" / f"{part}.json"
+
+
+def _rows_path(data: Path, table: str, game: str, part: str) -> Path:
+    return data / "tables" / table / game / f"{part}.parquet"
 
 
 def read_manifest(data: Path, part: str) -> dict[str, Any] | None:
@@ -185,7 +193,7 @@ def parts_of(data: Path, stem: str) -> list[str]:
 
 def read_part(data: Path, table: str, game: str, part: str) -> list[dict[str, Any]]:
     """Rows of one part as dictionaries."""
-    path = data / "tables" / table / game / f"{part}.parquet"
+    path = _rows_path(data, table, game, part)
     try:
         return typing.cast(list[dict[str, Any]], pq.read_table(path, schema=schema(table)).to_pylist())
     except (pa.ArrowInvalid, OSError) as error:
@@ -231,6 +239,19 @@ def exclusive(data: Path) -> Iterator[None]:
             lock.write(str(os.getpid()))
             lock.flush()
         yield  # what goes wrong meanwhile is not the lock's
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A temporary name beside ``path``, which takes its place when all went well."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with _explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield temporary
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager

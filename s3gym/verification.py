@@ -1,20 +1,28 @@
 """Verifies a data folder: replays every stored episode the runs link to, against the installed games."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import NamedTuple
 
 from s3gym import storage
 from s3gym.config import RunConfig
-from s3gym.plan import GAMES
-from s3gym.protocol.splits import Splits
+from s3gym.plan import splits_of
 from s3gym.protocol.verify import differences
 from s3gym.records import Episode, Step
-from s3gym.registry import load
+from s3gym.registry import GAMES, load
+from s3gym.warehouse import Warehouse
+
+LONGEST_LINKS = """
+    select
+        l.stage_key, l.stage, l.checkpoint, l.episode_count,
+        c.game, c.replicate, c.exploration_config, c.evaluation_config, r.config
+    from stg_cell_stages as l
+    inner join stg_cells as c on c.run_id = l.run_id and c.cell_id = l.cell_id
+    inner join stg_runs as r on r.run_id = l.run_id
+    where l.stage in ('explore', 'evaluate')
+    qualify row_number() over (partition by l.stage_key order by l.episode_count desc) = 1
+"""
+"""Each stage as the run sees it that uses most of it."""
 
 
 class Verdict(NamedTuple):
@@ -26,7 +34,6 @@ class Verdict(NamedTuple):
 
 def verify_folder(data: Path) -> Iterator[Verdict]:
     """One verdict an episode, in the order of the files."""
-    storage.check_version(data)
     expected = _expected_seeds(data)
     for path in storage.visible_files(data, "episodes"):
         game = load(GAMES, path.parent.name, "game").GAME
@@ -44,36 +51,14 @@ def verify_folder(data: Path) -> Iterator[Verdict]:
 
 def _expected_seeds(data: Path) -> dict[str, list[int]]:
     """stage_key -> the seeds its run's split gives, by episode index."""
-    cells = {(row["run_id"], row["cell_id"]): row for row in _rows(data, "cells")}
-    configs = {row["run_id"]: RunConfig.model_validate(json.loads(row["config"])) for row in _rows(data, "runs")}
-    longest: dict[str, dict[str, Any]] = {}
-    for link in _rows(data, "cell_stages"):
-        if link["stage"] in ("explore", "evaluate"):
-            known = longest.get(link["stage_key"])
-            if known is None or link["episode_count"] > known["episode_count"]:
-                longest[link["stage_key"]] = link
     expected = {}
-    for key, link in longest.items():
-        cell, config = cells[link["run_id"], link["cell_id"]], configs[link["run_id"]]
-        game = load(GAMES, cell["game"], "game").GAME
-        splits = Splits(
-            base_seed=config.seed,
-            exploration_range=config.exploration_seeds,
-            evaluation_range=config.evaluation_seeds,
-            evaluation_set=config.evaluation_set,
-        )
-        if link["stage"] == "explore":
-            rules = game.read_config(cell["exploration_config"])
-            stop = link["checkpoint"] + link["episode_count"]
-            expected[key] = splits.exploration(game, rules, cell["replicate"], stop)
+    for key, stage, checkpoint, count, game_id, replicate, exploration, evaluation, request in (
+        Warehouse(data).sql(LONGEST_LINKS).rows()
+    ):
+        game, splits = load(GAMES, game_id, "game").GAME, splits_of(RunConfig.model_validate_json(request))
+        if stage == "explore":
+            rules = game.read_config(exploration)
+            expected[key] = splits.exploration(game, rules, replicate, checkpoint + count)
         else:
-            rules = game.read_config(cell["evaluation_config"])
-            expected[key] = splits.evaluation(game, rules, link["checkpoint"], link["episode_count"])
+            expected[key] = splits.evaluation(game, game.read_config(evaluation), checkpoint, count)
     return expected
-
-
-def _rows(data: Path, table: str) -> list[dict[str, Any]]:
-    files = storage.visible_files(data, table)
-    tables = [pq.read_table(file, schema=storage.schema(table)) for file in files]
-    rows: list[dict[str, Any]] = pa.concat_tables(tables).to_pylist() if tables else []
-    return rows

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from s3gym.records import TABLES
+from s3gym.errors import Explained
+from s3gym.records import SHIPPED_ANCHORS, TABLES
 from s3gym.registry import UnknownName
 from s3gym.storage import REQUEST_TABLES, check_version, parts_of, schema, visible_files
 
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 
 LAYERS = ("staging", "intermediate", "marts", "checks")
 """Folders of ``sql/``; a file reads its own layer and those before it, never a later one."""
-
-ANCHORS = Path(__file__).with_name("anchors.csv")
-"""Mean scores of the reference players, measured once and shipped."""
 
 ALL_RUNS = "all"
 
@@ -44,7 +42,7 @@ _QUERY_ERRORS = (
 """Errors of a query as such, whatever the files hold."""
 
 
-class WarehouseError(Exception):
+class WarehouseError(Explained):
     """A query or a file cannot be used; the message says which and what to do."""
 
 
@@ -243,15 +241,15 @@ def _snapshot(data: Path) -> dict[str, list[Path]]:
 
 def _read_anchors() -> pa.Table:
     expected = schema("anchors")
-    if not ANCHORS.exists():
+    if not SHIPPED_ANCHORS.exists():
         return expected.empty_table()
     options = pyarrow.csv.ConvertOptions(
         column_types={field.name: field.type for field in expected}, include_columns=expected.names
     )
     try:
-        return pyarrow.csv.read_csv(ANCHORS, convert_options=options).cast(expected)
+        return pyarrow.csv.read_csv(SHIPPED_ANCHORS, convert_options=options).cast(expected)
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-        raise WarehouseError(f"{ANCHORS} cannot be read ({error}); restore it from the package") from None
+        raise WarehouseError(f"{SHIPPED_ANCHORS} cannot be read ({error}); restore it from the package") from None
 
 
 def _check_footer(file: Path) -> None:

@@ -300,7 +300,7 @@ def test_an_invalid_part_is_played_again_whole_by_a_smaller_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = Programmed(ModelError("server", "out of order"), "Answer: UP, Score: 0")
-    monkeypatch.setattr(plan, "load_model", lambda model_id, base_url: model)
+    monkeypatch.setattr(plan, "load_model", lambda *entry: model)
     request = {**BASE, "models": ["programmed"], "pathways": ["none"]}
     many = measure_directly(tmp_path, "evaluation_episodes=3", **request)
     assert missing(tmp_path, many.cells[0].stages[0]) == [(0, 3)]

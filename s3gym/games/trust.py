@@ -14,14 +14,16 @@ Source: the mechanics of KORGym's game 26 and N. Case, "The Evolution of Trust" 
 """
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import product
-from math import sqrt
+from functools import cache, lru_cache
+from itertools import product, repeat
+from math import inf, sqrt
 from typing import ClassVar, NamedTuple
 
-from s3gym.games.base import Config, Fact, Facts, Game, Move, Outcome, Parsed, Player, Reader, stream
+from s3gym.games.base import Config, Fact, Facts, Game, Move, Outcome, Parsed, Player, Reader, is_next_step, stream
 
 C, D = "collaborate", "cheat"
 PAYOFF = {(C, C): 2, (C, D): -1, (D, C): 3, (D, D): 0}
@@ -76,6 +78,8 @@ OPPONENTS = tuple(STRATEGIES)
 EASY = (0.20, 0.30, 0.05, 0.10, 0.05, 0.20, 0.10)
 """Exploration weights, in the order of OPPONENTS: the easier a strategy, the more often it is met."""
 UNIFORM = (1 / 7,) * 7
+_PAIR = re.compile(rf"\b({C}|{D})/({C}|{D})\b")
+_ROUND = re.compile(r"\bRound (\d+) of (\d+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +89,22 @@ class TrustConfig(Config):
     horizon: int = 10
     opponent_weights: tuple[float, ...] | None = None
     """Chance of each strategy in the order of OPPONENTS; None takes them in turn by ``seed % 7``."""
+
+    def __post_init__(self) -> None:
+        if self.opponent_weights is not None and not _are_weights(self.opponent_weights):
+            raise ValueError(
+                f"opponent_weights is {self.opponent_weights!r}, expected {len(OPPONENTS)} non-negative numbers with a "
+                f"positive sum: give one for each of {', '.join(OPPONENTS)}, or leave them out to take all in turn"
+            )
+
+
+def _are_weights(given: object) -> bool:
+    return (
+        isinstance(given, tuple)
+        and len(given) == len(OPPONENTS)
+        and all(type(weight) in (int, float) and weight >= 0 for weight in given)
+        and 0 < sum(given) < inf
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,33 +181,46 @@ def _expert(view: TrustView, rng: random.Random) -> Move:
 # --- a learner's eyes ------------------------------------------------------------------------------------------
 
 
+KINDS: tuple[Record, ...] = ((), *(((mine, theirs),) for mine in (C, D) for theirs in (C, D)))
+"""What the round before may have been; nothing before the first."""
+Habit = dict[Record, str]
+"""The latest answer in a match after each kind of round; what never came up is left out."""
+Chances = tuple[float, ...]
+"""How likely the other side collaborates, in the order of KINDS."""
+
+
 class TrustReader(Reader):
-    """Reads the record; learns how the other side answers to the last two rounds."""
+    """Reads the record; takes the other side for any of those met whose answers fit this match.
+
+    It knows the stated pay-offs. How anyone answers it learns from facts alone: one match met, one way to answer to
+    the round before.
+    """
 
     def actions(self, observation: str) -> list[str]:
         """Both choices."""
         return [C, D]
 
     def facts(self, before: str, action: str, after: str) -> Iterable[Fact]:
-        """The other side's answer, by what the last one and the last two rounds were."""
+        """The answer, after the whole record before it: so matches can be told apart when facts are counted."""
         old, new = _read_record(before), _read_record(after)
-        if len(new) != len(old) + 1 or new[: len(old)] != old or new[-1][0] != action:
+        if not is_next_step(before, after) or len(new) != len(old) + 1 or new[:-1] != old or new[-1][0] != action:
             return []
-        return [(_situation(old, depth), "*", new[-1][1]) for depth in (1, 2)]
+        return [(f"after {_write(old)}" if old else "first round", action, new[-1][1])]
 
     def choose(self, observation: str, facts: Facts, rng: random.Random) -> Move:
-        """Plans the rest of the match over two-round situations; tries what it has never tried here."""
+        """What is worth most on average over those it may be playing; a coin where one choice was never tried."""
         record = _read_record(observation)
-        rounds = _read_rounds_left(observation)
-        values: dict[str, float] = {}
-        plan: dict[tuple[Record, int], float] = {}
-        chance = _chance_of_collaboration(record, facts)
-        for action in (C, D):
-            values[action] = _action_value(record, action, rounds, facts, plan)
-        best = max(values.values())
-        action = rng.choice([name for name in (C, D) if values[name] >= best - 1e-9])
-        if chance is None:
+        kind, rounds = KINDS.index(record[-1:]), _read_rounds_left(observation)
+        matches = sorted(_matches(facts))  # sums must not depend on the order of facts
+        others = _possible_others([_habit(match) for match in matches], _habit(record))
+        values = {action: sum(_value(chances, kind, action, rounds) for chances in others) for action in (C, D)}
+        action = max(values, key=lambda name: values[name])
+        is_tried = {C, D} <= {name for match in matches for name in _choices(match, KINDS[kind])}
+        if rounds > 1 and not is_tried:  # what the last round would teach comes too late for this match
+            action = rng.choice((C, D))
+        if not matches:
             return Move(action, None)
+        chance = sum(chances[kind] for chances in others) / len(others)
         return Move(action, round(chance * PAYOFF[action, C] + (1 - chance) * PAYOFF[action, D], 3))
 
     def glance(self, observation: str, action: str) -> float:
@@ -195,59 +228,68 @@ class TrustReader(Reader):
         return (PAYOFF[action, C] + PAYOFF[action, D]) / 2 if action in (C, D) else 0.0
 
 
-def _situation(record: Record, depth: int) -> str:
-    recent = record[-depth:]
-    return f"after {' '.join(f'{mine}/{theirs}' for mine, theirs in recent)}" if recent else "first round"
+def _matches(facts: Facts) -> Iterator[Record]:
+    """The matches the facts come from, this one too: each record as often as it was not played on."""
+    seen: Counter[Record] = Counter()
+    played_on: Counter[Record] = Counter()
+    for (situation, action), answers in facts.items():
+        old = _read_record(situation)
+        for answer, count in answers.items():
+            seen[(*old, (action, answer))] += count
+            played_on[old] += count
+    for record, count in seen.items():
+        yield from repeat(record, count - played_on[record])
 
 
-def _chance_of_collaboration(record: Record, facts: Facts) -> float | None:
-    """Share of collaboration seen after such rounds, the longer memory first; None when never seen."""
-    for depth in (2, 1):
-        seen = facts.get((_situation(record, depth), "*"))
-        if seen:
-            return seen.get(C, 0) / sum(seen.values())
-    return None
+@lru_cache(maxsize=4096)
+def _habit(match: Record) -> Habit:
+    return {match[:index][-1:]: answer for index, (_, answer) in enumerate(match)}
 
 
-def _action_value(
-    record: Record, action: str, rounds: int, facts: Facts, plan: dict[tuple[Record, int], float]
-) -> float:
-    chance = _chance_of_collaboration(record, facts)
-    chance = 0.5 if chance is None else chance
-    value = 0.0
-    for answer, weight in ((C, chance), (D, 1 - chance)):
-        if weight:
-            following = (*record, (action, answer))[-2:]
-            value += weight * (PAYOFF[action, answer] + _plan_value(following, rounds - 1, facts, plan))
-    return value
+@lru_cache(maxsize=4096)
+def _choices(match: Record, kind: Record) -> set[str]:
+    return {mine for index, (mine, _) in enumerate(match) if match[:index][-1:] == kind}
 
 
-def _plan_value(record: Record, rounds: int, facts: Facts, plan: dict[tuple[Record, int], float]) -> float:
-    if rounds <= 0:
-        return 0.0
-    key = (record, rounds)
-    if key not in plan:
-        if _chance_of_collaboration(record, facts) is None:
-            plan[key] = float(PAYOFF[D, C] * rounds)  # never seen: worth finding out
-        else:
-            plan[key] = max(_action_value(record, action, rounds, facts, plan) for action in (C, D))
-    return plan[key]
+def _possible_others(habits: list[Habit], own: Habit) -> list[Chances]:
+    """All who do not contradict this match; where one was never seen, it is taken to be like the others."""
+    fitting = [habit for habit in habits if all(habit.get(kind, answer) == answer for kind, answer in own.items())]
+    overall = _share([answer for habit in habits for answer in habit.values()], 0.5)
+    usual = {kind: _share([habit[kind] for habit in habits if kind in habit], overall) for kind in KINDS}
+    return [
+        tuple(float(habit[kind] == C) if kind in habit else usual[kind] for kind in KINDS) for habit in fitting or [own]
+    ]
 
 
+def _share(answers: list[str], otherwise: float) -> float:
+    return answers.count(C) / len(answers) if answers else otherwise
+
+
+@lru_cache(maxsize=65_536)
+def _best_value(chances: Chances, kind: int, rounds: int) -> float:
+    """Points to expect of the rounds left against one who is known."""
+    return max(_value(chances, kind, action, rounds) for action in (C, D)) if rounds > 0 else 0.0
+
+
+def _value(chances: Chances, kind: int, action: str, rounds: int) -> float:
+    return sum(
+        chance * (PAYOFF[action, answer] + _best_value(chances, KINDS.index(((action, answer),)), rounds - 1))
+        for answer, chance in ((C, chances[kind]), (D, 1 - chances[kind]))
+    )
+
+
+def _write(record: Record) -> str:
+    return " ".join(f"{mine}/{theirs}" for mine, theirs in record)
+
+
+@lru_cache(maxsize=4096)
 def _read_record(text: str) -> Record:
-    for line in text.splitlines():
-        if line.startswith("Record") and ":" in line:
-            pairs = line.split(":", 1)[1].split()
-            return tuple((mine, theirs) for mine, theirs in (pair.split("/") for pair in pairs if "/" in pair))
-    return ()
+    return tuple(_PAIR.findall(text))
 
 
 def _read_rounds_left(text: str) -> int:
-    for line in text.splitlines():
-        if line.startswith("Round "):
-            words = line.rstrip(".").split()
-            return int(words[3]) - int(words[1]) + 1
-    return 1
+    found = _ROUND.search(text)
+    return int(found[2]) - int(found[1]) + 1 if found else 1
 
 
 # --- the game --------------------------------------------------------------------------------------------------
@@ -286,9 +328,8 @@ class Trust(Game[TrustConfig, TrustState, TrustView]):
 
     def render(self, view: TrustView) -> str:
         """Round number and the record of the rounds that counted."""
-        record = " ".join(f"{mine}/{theirs}" for mine, theirs in view.record) or "none"
         number = min(view.round_index + 1, view.horizon)
-        return f"Round {number} of {view.horizon}.\nRecord (you/opponent): {record}"
+        return f"Round {number} of {view.horizon}.\nRecord (you/opponent): {_write(view.record) or 'none'}"
 
     def rules(self, config: TrustConfig) -> str:
         """The pay-off table and the length of the match."""
@@ -344,21 +385,21 @@ class Trust(Game[TrustConfig, TrustState, TrustView]):
     def exact_anchor(self, config: TrustConfig, player: str) -> tuple[float, float] | None:
         """Every line of play weighted by its chance; deterministic players have one line an opponent."""
         weights = config.opponent_weights or UNIFORM
-        choices = [C, D] if player == "random" else [None]
+        lines: list[tuple[str, ...]] = [*product((C, D), repeat=config.horizon)] if player == "random" else [()]
         mean = square = 0.0
         for opponent, weight in zip(OPPONENTS, weights, strict=True):
-            lines = list(product(choices, repeat=config.horizon)) if player == "random" else [()]
+            chance = weight / sum(weights) / len(lines)
             for line in lines:
                 score = self._match(config, opponent, player, line)
-                mean += weight * score / len(lines)
-                square += weight * score**2 / len(lines)
+                mean += chance * score
+                square += chance * score**2
         return mean, sqrt(max(square - mean**2, 0.0))
 
-    def _match(self, config: TrustConfig, opponent: str, player: str, line: tuple[str | None, ...]) -> float:
+    def _match(self, config: TrustConfig, opponent: str, player: str, line: tuple[str, ...]) -> float:
         state, total = TrustState(config, opponent, 0, ()), 0.0
         unused = random.Random(0)
         for index in range(config.horizon):
-            action = (line[index] if line else None) or self.players[player](self.view(state), unused).action
+            action = line[index] if line else self.players[player](self.view(state), unused).action
             outcome = self.step(state, action)
             state, total = outcome.state, total + outcome.reward
         return total

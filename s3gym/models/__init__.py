@@ -7,7 +7,7 @@ KINDS = ("player",)
 """What stands before the colon of a model that is not hosted."""
 
 
-def load_model(model_id: str, base_url: str | None = None) -> Model:
+def load_model(model_id: str, base_url: str | None = None, revision: str | None = None) -> Model:
     """The back end of ``player:<name>`` (scripted) or of any name litellm knows (hosted).
 
     Raises:
@@ -16,10 +16,10 @@ def load_model(model_id: str, base_url: str | None = None) -> Model:
     kind, colon, _ = model_id.partition(":")
     if colon and kind.isidentifier() and kind not in KINDS:
         raise UnknownName("kind of model", kind, KINDS)
-    if model_id.startswith("player:"):
+    if kind == "player":
         from s3gym.models import scripted
 
         return scripted.load(model_id)
     from s3gym.models import api
 
-    return api.load(model_id, {"base_url": base_url} if base_url else {})
+    return api.load(model_id, base_url, revision)

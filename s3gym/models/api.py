@@ -20,8 +20,6 @@ from s3gym.models.base import Completion, ModelError, Request, estimate_tokens
 from s3gym.records import CallFacts
 from s3gym.registry import UnknownName
 
-OPTIONS = ("base_url", "revision")
-
 _UNSUPPORTED = re.compile(r"unsupported|not support|n't support", re.IGNORECASE)
 _log = logging.getLogger(__name__)
 
@@ -102,23 +100,20 @@ class ApiModel:
         return arguments
 
 
-def load(spec: str, options: Mapping[str, str]) -> ApiModel:
-    """The model litellm calls ``spec`` (``openai/gpt-4.1``, ``hosted_vllm/...``).
+def load(model_id: str, base_url: str | None = None, revision: str | None = None) -> ApiModel:
+    """The model litellm calls ``model_id`` (``openai/gpt-4.1``, ``hosted_vllm/...``); ``check`` says if it knows it.
 
     Args:
-        spec: litellm's name; ``check`` says whether any provider knows it.
-        options: ``base_url`` (an endpoint of one's own) and ``revision`` (a note to tell versions apart).
+        model_id: litellm's name.
+        base_url: an endpoint of one's own.
+        revision: a note that tells versions behind one name apart.
 
     Raises:
-        ValueError: an option is unknown, or ``base_url`` is not an http address.
+        ValueError: ``base_url`` is not an http address.
     """
-    for option in options:
-        if option not in OPTIONS:
-            raise ValueError(f"model {spec!r}: unknown option {option!r}; valid: {', '.join(OPTIONS)}")
-    base_url = options.get("base_url")
     if base_url is not None and _public(base_url) is None:
-        raise ValueError(f"model {spec!r}: base_url is no address like http://localhost:8000/v1")
-    return ApiModel(spec, base_url, options.get("revision"))
+        raise ValueError("base_url is no address like http://localhost:8000/v1")
+    return ApiModel(model_id, base_url, revision)
 
 
 @cache

@@ -94,13 +94,13 @@ class PlayerModel:
         return action, score
 
     def _earlier_facts(self, request: Request) -> Facts:
-        text = between(request.messages[0]["content"], EXPERIENCE_OPEN, EXPERIENCE_CLOSE)
+        text = _experience(request)
         if not text:
             return {}
         return _facts_of_experience(text, request.scene.reader, self.options.get("hints"))
 
     def _repeat(self, request: Request, rng: random.Random) -> tuple[str, float | None]:
-        text = between(request.messages[0]["content"], EXPERIENCE_OPEN, EXPERIENCE_CLOSE) or ""
+        text = _experience(request)
         best = _best_habit(text, self.options.get("hints"))
         if best is not None:
             return best
@@ -109,7 +109,7 @@ class PlayerModel:
         return action, request.scene.reader.glance(env, action)
 
     def _judge(self, request: Request, rng: random.Random) -> str:
-        text = between(request.messages[0]["content"], EXPERIENCE_OPEN, EXPERIENCE_CLOSE) or ""
+        text = _experience(request)
         scores = [turn.self_score for turn in turns(list(blocks(text))) if turn.self_score is not None]
         if not scores:
             return "Final score: unknown\nSuccess: unknown"
@@ -127,7 +127,7 @@ class PlayerModel:
             ]
             return "\n".join(["Seen (situation | action | outcome | times):", *lines])
         if self.player == "myopic":
-            text = between(request.messages[0]["content"], EXPERIENCE_OPEN, EXPERIENCE_CLOSE) or ""
+            text = _experience(request)
             best = _best_habit(text, self.options.get("hints"))
             if best is not None:
                 return f"- best action | {best[0]} | self-score {best[1]:g}"
@@ -220,6 +220,11 @@ def _spoil(text: str, spoiled: str | None) -> list[tuple[str, str]]:
 def _without_score(answer: str) -> str:
     read = read_answer_line(answer)
     return answer if read is None else answer_line(read[0], None)
+
+
+def _experience(request: Request) -> str:
+    """What stands before the prompt from earlier episodes; empty when nothing does."""
+    return between(request.messages[0]["content"], EXPERIENCE_OPEN, EXPERIENCE_CLOSE) or ""
 
 
 def _current_blocks(request: Request) -> Sequence[tuple[str, str]]:

@@ -50,9 +50,7 @@ class Workshop:
     memory_source: str
     """``history``: memory is made from all episodes so far; ``recursive``: from the last memory and what is new."""
     previous: str | None = None
-    """The last memory, for ``recursive``."""
-    previous_count: int = 0
-    """Episodes the last memory rests on."""
+    """The memory of all but the last episode, for ``recursive``."""
 
 
 class Pathway(Protocol):
@@ -69,7 +67,7 @@ class Pathway(Protocol):
         """Makes the experience of ``episodes`` (at least one, in order); raises ModelError."""
 
 
-def settings_of(pathway: Any, token_limit: int, cut: str, memory_source: str) -> dict[str, Any]:
+def settings_of(pathway: Pathway, token_limit: int, cut: str, memory_source: str) -> dict[str, Any]:
     """What of a run's settings can change what ``pathway`` builds; part of its keys."""
     settings: dict[str, Any] = {"version": pathway.VERSION, "token_limit": token_limit, "cut": cut}
     if pathway.IS_MODEL_ASKED:

@@ -26,7 +26,7 @@ Only your text will be kept; the episodes will not be shown again."""
 async def build(episodes: Sequence[PastEpisode], workshop: Workshop) -> Built:
     """The tips the model writes from rules and history (or from its last tips and what is new)."""
     is_recursive = workshop.memory_source == "recursive" and workshop.previous is not None
-    source = serialise(episodes[workshop.previous_count :] if is_recursive else episodes, workshop)
+    source = serialise(episodes[-1:] if is_recursive else episodes, workshop)
     content = f"{workshop.previous}\n\n{source.content}" if is_recursive else source.content
     completion = await workshop.ask(memory_messages(workshop.rules, content))
     return replace(

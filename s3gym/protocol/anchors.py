@@ -10,9 +10,8 @@ from s3gym.protocol.splits import hashed
 from s3gym.records import Anchor
 
 
-def measure_anchor(game: Game[Any, Any, Any], phase: str, player: str, episode_count: int) -> Anchor:
-    """The mean score of ``player`` under the game's own configuration of ``phase``: exact where the game can say it."""
-    config: Config = getattr(game, phase)
+def measure_anchor(game: Game[Any, Any, Any], config: Config, phase: str, player: str, episode_count: int) -> Anchor:
+    """The mean score of ``player`` under ``config``: exact where the game can say it, else over that many episodes."""
     exact = game.exact_anchor(config, player)
     if exact is None:
         scores = [

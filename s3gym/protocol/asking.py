@@ -8,8 +8,8 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from typing import Any, Protocol
 
+from s3gym.journal import Journal
 from s3gym.models.base import TRANSIENT, Completion, Model, ModelError, Request
 
 ATTEMPTS = 4
@@ -20,29 +20,13 @@ LONGEST_RETRY_AFTER_SECONDS = 300.0
 """Cap of the wait a provider may ask for."""
 
 
-class CallJournal(Protocol):
-    """What asking needs of a journal."""
-
-    def key(self, identity: dict[str, Any], request: Request) -> str:
-        """What a call is found by again."""
-
-    def lookup(self, key: str) -> Completion | None:
-        """The answer of an earlier success."""
-
-    def record_success(self, key: str, model_id: str, request: Request, completion: Completion) -> None:
-        """Keeps an answer."""
-
-    def record_failure(self, key: str, model_id: str, request: Request, error: ModelError) -> None:
-        """Keeps a failure."""
-
-
 class Asker:
     """One model, its journal, and the calls it may have in flight; counts what it does."""
 
     def __init__(
         self,
         model: Model,
-        journal: CallJournal | None = None,
+        journal: Journal | None = None,
         in_flight: asyncio.Semaphore | None = None,
         *,
         attempts: int = ATTEMPTS,

@@ -89,7 +89,7 @@ async def play(game: Game[Any, Any, Any], config: Config, asker: Asker, part: Pa
                 reply=completion.text,
                 reasoning=completion.reasoning,
                 action=taken.action,
-                action_status=_status(taken, answer.is_repaired),
+                action_status=recorded_status(taken, answer.is_repaired),
                 self_score=answer.self_score,
                 feedback=feedback,
                 verifier_reward=taken.outcome.reward,
@@ -140,7 +140,8 @@ def past_episode(episode: Episode, steps: list[Step]) -> PastEpisode:
     return PastEpisode(episode.episode_id, tuple(shown), env_text(feedback, episode.final_observation))
 
 
-def _status(taken: Taken, is_repaired: bool) -> str:
+def recorded_status(taken: Taken, is_repaired: bool) -> str:
+    """The action's status in the rows: what the game's grammar says, or that the answer line needed cleaning."""
     return "repaired" if taken.status == "ok" and is_repaired else taken.status
 
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from s3gym.errors import Explained
 from s3gym.games.base import EVALUATION, EXPLORATION, Config, Game
 
 _MOST_DRAWS = 20_000
 
 
-class SplitError(ValueError):
+class SplitError(Explained, ValueError):
     """The seed ranges cannot serve the phases; the message says which and what to do."""
 
 

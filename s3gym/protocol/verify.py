@@ -5,6 +5,7 @@ from typing import Any
 
 from s3gym.games.base import Game
 from s3gym.protocol.answers import parse_answer
+from s3gym.protocol.rollout import recorded_status
 from s3gym.records import Episode, Step
 
 TOLERANCE = 1e-9
@@ -50,13 +51,12 @@ def differences(
         taken = game.take(state, answer.action)
         state, end_reason = taken.outcome.state, taken.outcome.end_reason
         rewards.append(taken.outcome.reward)
-        status = "repaired" if taken.status == "ok" and answer.is_repaired else taken.status
         is_cut = end_reason is None and step.step_index + 1 == config.horizon
         yield from _compare(
             where,
             [
                 ("action", step.action, taken.action),
-                ("action_status", step.action_status, status),
+                ("action_status", step.action_status, recorded_status(taken, answer.is_repaired)),
                 ("self_score", step.self_score, answer.self_score),
                 ("feedback", step.feedback, taken.outcome.feedback),
                 ("reward", step.verifier_reward, taken.outcome.reward),

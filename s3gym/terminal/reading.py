@@ -1,5 +1,6 @@
 """``sql``, ``replay`` and ``verify``: what is stored, read again."""
 
+import io
 from pathlib import Path
 
 from rich.markup import escape
@@ -15,7 +16,6 @@ def show_sql(
     query: str | None, data: Path, output: str, out: Path | None, run_id: str | None, describe: str | None
 ) -> None:
     """Runs a query and shows or writes its result."""
-    storage.check_version(data)
     warehouse = Warehouse(data, run_id)
     if describe:
         verbatim(warehouse.describe(describe))
@@ -29,12 +29,14 @@ def show_sql(
     if query.endswith(".sql") and Path(query).is_file():
         query = Path(query).read_text()
     frame = warehouse.sql(query)
-    if output == "parquet":
-        if out is None:
-            raise storage.StorageError("--format parquet needs --out FILE")
-        frame.write_parquet(out)
+    if output in ("parquet", "table") and (out is None) == (output == "parquet"):
+        raise storage.StorageError(f"--format {output} {'needs' if out is None else 'cannot go to'} --out FILE")
+    if output == "parquet" and out is not None:
+        content = io.BytesIO()
+        frame.write_parquet(content)
+        storage.write_bytes(out, content.getvalue())
         return
-    if output == "table" and out is None:
+    if output == "table":
         table = Table(*frame.columns)
         for row in frame.iter_rows():
             table.add_row(*("" if value is None else escape(str(value)) for value in row))
@@ -49,7 +51,6 @@ def show_sql(
 
 def show_episode(episode: str, data: Path) -> None:
     """Prints a stored episode step by step."""
-    storage.check_version(data)
     warehouse = Warehouse(data)
     text = episode.replace("'", "''")
     found = warehouse.sql(

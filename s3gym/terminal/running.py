@@ -82,8 +82,7 @@ def run(config: RunConfig, data: Path) -> int:
 def show_estimate(config: RunConfig, data: Path) -> None:
     """What a run would do, and at most how many calls."""
     plan = make_plan(config)
-    if data.exists() and any(data.iterdir()):
-        storage.check_version(data)
+    storage.check_usable(data)
     work = todo(plan, data)
     check_models(work)
     episodes = sum(piece.episode_count for piece in work)

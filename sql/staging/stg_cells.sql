@@ -9,7 +9,7 @@
 --   model_revision             text; null where the back end has none
 --   game                       text
 --   game_version               integer, from 1
---   pathway                    text; none, history, memory or training
+--   pathway                    text; none, history or memory
 --   intervention               text; main, or the link of the chain that was replaced
 --   replicate                  integer, from 0
 --   base_seed                  integer

@@ -5,7 +5,7 @@
 -- columns:
 --   run_id           text; hash of the whole request
 --   requested_at     time stamp, UTC
---   scale            text; smoke, small, paper or a scale of one's own
+--   scale            text; smoke, small or paper; single settings may differ, see config
 --   config           text; the resolved configuration as JSON
 --   package_version  text
 select

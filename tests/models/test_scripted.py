@@ -168,11 +168,10 @@ def test_steps_without_a_self_score_are_no_hints() -> None:
     model = load("player:learner")
 
     assert remembered(model, TRUST, unscored).splitlines() == ["Seen (situation | action | outcome | times):"]
-    # against pink: the first round, after one round, and nine and eight times after two alike
+    # against pink: each round after the whole record before it; the state after the last is no next step
+    records = [f"after {' '.join(['cheat/collaborate'] * count)}" for count in range(1, 9)]
     assert remembered(model, TRUST, scored).splitlines()[1:] == [
-        "- after cheat/collaborate | * | collaborate | 10",
-        "- after cheat/collaborate cheat/collaborate | * | collaborate | 8",
-        "- first round | * | collaborate | 2",
+        f"- {record} | cheat | collaborate | 1" for record in (*records, "first round")
     ]
 
 
@@ -196,7 +195,7 @@ def test_shuffled_hints_leave_hardly_a_fact(game: Any) -> None:
         return sum(int(line.rsplit(" | ", 1)[1]) for line in lines)
 
     intact, shuffled = count("player:learner"), count("player:learner?hints=shuffled")
-    assert intact >= 30
+    assert intact >= 24  # trust: three matches of ten rounds, without the unscored first and the last
     assert shuffled <= intact / 50
 
 

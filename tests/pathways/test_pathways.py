@@ -190,7 +190,7 @@ def test_memory_rests_on_what_the_limit_leaves_of_history() -> None:
 
 
 def test_recursive_memory_reads_the_last_memory_and_only_what_is_new() -> None:
-    desk = Desk(memory_source="recursive", previous="Retain: old tip.", previous_count=1)
+    desk = Desk(memory_source="recursive", previous="Retain: old tip.")
     build(memory, TWO, desk)
 
     assert desk.prompt.index("Retain: old tip.") < desk.prompt.index("Env: s10")
@@ -205,7 +205,7 @@ def test_recursive_memory_begins_with_all_there_is() -> None:
 
 
 def test_memory_from_history_does_not_read_the_last_memory() -> None:
-    desk = Desk(previous="Retain: old tip.", previous_count=1)
+    desk = Desk(previous="Retain: old tip.")
     build(memory, TWO, desk)
 
     assert "old tip" not in desk.prompt and "s00" in desk.prompt
@@ -224,7 +224,7 @@ def test_in_a_cell_each_memory_rests_on_the_last_one_or_on_everything(
         return said[request.purpose]
 
     model = Programmed(answer)
-    monkeypatch.setattr(plan, "load_model", lambda model_id, base_url: model)
+    monkeypatch.setattr(plan, "load_model", lambda *entry: model)
 
     measure_directly(
         tmp_path,

@@ -13,7 +13,7 @@ from s3gym.protocol.splits import hashed
 
 
 def test_an_exact_anchor_has_no_error_and_no_episodes() -> None:
-    anchor = measure_anchor(TRUST, "evaluation", "cheater", 50)
+    anchor = measure_anchor(TRUST, TRUST.evaluation, "evaluation", "cheater", 50)
 
     # ten rounds of cheating: copycat 3, pink 30, cheater 0, grudger 3, detective 3 + 0 + 3 + 3,
     # copykitten 3 + 3, stubborn 5 times 3; 66 in all
@@ -31,7 +31,7 @@ def test_an_exact_anchor_has_no_error_and_no_episodes() -> None:
 
 
 def test_a_sampled_anchor_is_mean_and_error_over_its_episodes() -> None:
-    anchor = measure_anchor(SNAKE, "evaluation", "careful", 20)
+    anchor = measure_anchor(SNAKE, SNAKE.evaluation, "evaluation", "careful", 20)
 
     scores = [
         play_out(SNAKE, SNAKE.evaluation, "careful", hashed("anchor", "snake", "evaluation", index))
@@ -41,11 +41,14 @@ def test_a_sampled_anchor_is_mean_and_error_over_its_episodes() -> None:
     assert anchor.standard_deviation == pytest.approx(statistics.stdev(scores))
     assert anchor.standard_error == pytest.approx(statistics.stdev(scores) / sqrt(20))
     assert anchor.episode_count == 20
-    assert anchor == measure_anchor(SNAKE, "evaluation", "careful", 20)
+    assert anchor == measure_anchor(SNAKE, SNAKE.evaluation, "evaluation", "careful", 20)
 
 
 def test_each_phase_has_its_own_configuration() -> None:
-    ids = {measure_anchor(SNAKE, phase, "random", 2).config_id for phase in ("exploration", "evaluation")}
+    ids = {
+        measure_anchor(SNAKE, getattr(SNAKE, phase), phase, "random", 2).config_id
+        for phase in ("exploration", "evaluation")
+    }
 
     assert ids == {SNAKE.config_id(SNAKE.exploration), SNAKE.config_id(SNAKE.evaluation)}
 

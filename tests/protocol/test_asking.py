@@ -26,7 +26,7 @@ class Waits(list[float]):
 
 
 def asker_of(loopback: Loopback, journal: Journal | None = None, **settings: Any) -> Asker:
-    model = api.load("openai/gpt-4.1", {"base_url": loopback.base_url})
+    model = api.load("openai/gpt-4.1", loopback.base_url)
     return Asker(model, journal, **{"sleep": Waits(), **settings})
 
 

@@ -50,7 +50,7 @@ def prompts_of(
     module = registry.load("s3gym.games", game.id, "game")
     with monkeypatch.context() as patch:
         patch.setattr(module, "GAME", game)
-        patch.setattr(plan, "load_model", lambda model_id, base_url: model)
+        patch.setattr(plan, "load_model", lambda *entry: model)
         measure_directly(
             data,
             "exploration_episodes=4",

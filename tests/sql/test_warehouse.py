@@ -180,7 +180,7 @@ def test_shipped_anchors_are_read_by_type_and_come_after_the_folders_own(
         "snake,007,evaluation,expert,3,0.5,0.1,25,1\n"
         "snake,strict,evaluation,random,99,0,0,0,1\n"
     )
-    monkeypatch.setattr(warehouse, "ANCHORS", shipped)
+    monkeypatch.setattr(warehouse, "SHIPPED_ANCHORS", shipped)
     lab.anchors(random=0.0, expert=8.0)
     found = lab.open().sql("select config_id, random_mean, expert_mean, anchor_range from int_anchors order by 1")
     assert found.rows() == [("007", 1.0, 3.0, 2.0), ("strict", 0.0, 8.0, 8.0)]
@@ -189,7 +189,7 @@ def test_shipped_anchors_are_read_by_type_and_come_after_the_folders_own(
 def test_anchors_without_a_column_are_refused(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     shipped = lab.data.parent / "anchors.csv"
     shipped.write_text("game,player\nsnake,random\n")
-    monkeypatch.setattr(warehouse, "ANCHORS", shipped)
+    monkeypatch.setattr(warehouse, "SHIPPED_ANCHORS", shipped)
     with pytest.raises(WarehouseError, match=r"anchors\.csv cannot be read"):
         lab.open()
 

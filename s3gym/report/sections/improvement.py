@@ -105,7 +105,7 @@ def _curves(title: str, rows: Sequence[Row], limits: Row) -> Markup:
     if limits["low"] is None:
         return fragments.notice(
             f"No checkpoint of `{title}` has a score: each has an episode that is invalid or missing. "
-            "`s3gym status` tells why; running again plays what is missing."
+            "`s3gym status` shows where; running again plays what is missing."
         )
     chart = _chart(sorted({row["pathway"] for row in rows}), limits)
     players = [{"player": name, "mean": limits[name]} for name in PLAYERS if limits[name] is not None]
