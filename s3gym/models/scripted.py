@@ -188,6 +188,7 @@ def _combined(earlier: Facts, current: Facts) -> Facts:
     return merged
 
 
+@lru_cache(maxsize=128)  # the experience is the same at every step of an episode
 def _best_habit(text: str, spoiled: str | None) -> tuple[str, float] | None:
     """The action with the highest immediate self-score; the earliest of equals."""
     noted = _HABIT.search(text)

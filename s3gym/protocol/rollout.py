@@ -134,8 +134,8 @@ def past_episode(episode: Episode, steps: list[Step]) -> PastEpisode:
     """A stored episode as later prompts show it; made from what the agent saw and answered, nothing else."""
     shown, feedback = [], None
     for step in steps:
-        answer = answer_line(_written(step.action, parse_answer(step.reply or "").action), step.self_score)
-        shown.append(PastStep(env_text(feedback, step.observation), answer))
+        action = step.action or _written(None, parse_answer(step.reply or "").action)
+        shown.append(PastStep(env_text(feedback, step.observation), answer_line(action, step.self_score)))
         feedback = step.feedback
     return PastEpisode(episode.episode_id, tuple(shown), env_text(feedback, episode.final_observation))
 
