@@ -10,15 +10,13 @@ from typing import Any
 from flows.runtime import Runtime, Workbench, carried, explored_so_far
 from s3gym.games.base import EVALUATION
 from s3gym.plan import Stage, missing
-from s3gym.protocol.rollout import Part, play
-from s3gym.protocol.splits import hashed
 from s3gym.records import Episode, Step
 
 
 async def evaluate(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
     """Plays what the stage still lacks, one part a gap; the manifests of what was written."""
     bench, subject = Workbench(runtime, stage), stage.subject
-    content, dropped = await carried(runtime, stage, bench.asker, explored_so_far(runtime, stage))
+    experience = await carried(runtime, stage, bench.asker, explored_so_far(runtime, stage))
     gaps = missing(runtime.data, stage)
     # an invalid part of a larger budget is made again whole
     stop = max((last for _, last in gaps), default=0)
@@ -26,21 +24,8 @@ async def evaluate(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
     scope = subject.evaluation_scope(stage.checkpoint)
 
     async def one(index: int) -> tuple[Episode, list[Step]]:
-        part = Part(
-            stage_key=stage.key,
-            phase=EVALUATION,
-            checkpoint=stage.checkpoint,
-            episode_index=index,
-            seed=seeds[index],
-            experience=content,
-            history_tokens_dropped=dropped,
-            decoding=subject.decoding,
-            decoding_seed=lambda step: hashed(subject.run.seed, scope, EVALUATION, stage.checkpoint, index, step),
-        )
-        episode, own = await play(subject.game, subject.evaluation, bench.asker, part)
-        runtime.on_event("step", len(own))
-        runtime.on_event("episode", 1)
-        return episode, own
+        drawn_by = (scope, EVALUATION, stage.checkpoint, index)
+        return await bench.play(EVALUATION, index, seeds[index], experience, *drawn_by)
 
     manifests = []
     for first, last in gaps:

@@ -10,8 +10,7 @@ from flows.build_experience import build
 from flows.runtime import Runtime, StageFailed, Workbench, carried, explored_so_far
 from s3gym.games.base import EXPLORATION
 from s3gym.plan import Stage
-from s3gym.protocol.rollout import Part, past_episode, play
-from s3gym.protocol.splits import hashed
+from s3gym.protocol.rollout import past_episode
 from s3gym.records import Episode, Experience, Step
 
 
@@ -23,7 +22,7 @@ async def explore(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
     """
     bench, subject = Workbench(runtime, stage), stage.subject
     past = explored_so_far(runtime, stage)
-    content, dropped = await carried(runtime, stage, bench.asker, past)
+    experience = await carried(runtime, stage, bench.asker, past)
     seeds = subject.splits.exploration(subject.game, subject.exploration, subject.replicate, stage.last)
     episodes: list[Episode] = []
     steps: list[Step] = []
@@ -31,30 +30,15 @@ async def explore(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
     failure: str | None = None
     for index in range(stage.first, stage.last):
         if episodes:
-            built, row = await build(stage, bench.asker, past, content)
+            built, row = await build(stage, bench.asker, past, experience[0])
             experiences.append(row)
             if built is None:
                 failure = f"{stage.label}: the memory call after {index} episodes failed ({row.error_message})"
                 break
-            content, dropped = built.content, built.tokens_dropped
-        part = Part(
-            stage_key=stage.key,
-            phase=EXPLORATION,
-            checkpoint=stage.checkpoint,
-            episode_index=index,
-            seed=seeds[index],
-            experience=content,
-            history_tokens_dropped=dropped,
-            decoding=subject.decoding,
-            decoding_seed=lambda step, index=index: hashed(  # type: ignore[misc]
-                subject.run.seed, subject.scope, EXPLORATION, index, step
-            ),
-        )
-        episode, own = await play(subject.game, subject.exploration, bench.asker, part)
+            experience = (built.content, built.tokens_dropped)
+        episode, own = await bench.play(EXPLORATION, index, seeds[index], experience, subject.scope, EXPLORATION, index)
         episodes.append(episode)
         steps += own
-        runtime.on_event("step", len(own))
-        runtime.on_event("episode", 1)
         if episode.status != "valid":
             failure = f"{stage.label}: episode {index} met a failed call ({own[-1].error_message})"
             break

@@ -5,18 +5,19 @@ Stages are handed this; they never ask where anything is. No Prefect here.
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from s3gym import __version__, storage
+from s3gym.games.base import EXPLORATION
 from s3gym.journal import Journal
 from s3gym.models.base import Completion, Request
 from s3gym.pathways.base import Built, Workshop
 from s3gym.plan import COMPLETE, INVALID, Stage
 from s3gym.protocol.asking import Asker
-from s3gym.protocol.rollout import past_episode, scene_of
+from s3gym.protocol.rollout import Part, past_episode, play, scene_of
 from s3gym.protocol.splits import hashed
 from s3gym.records import CallFacts, Episode, Step
 from s3gym.transcript import Message, PastEpisode
@@ -46,10 +47,39 @@ class Workbench:
         self.started_at = datetime.now(UTC)
         self._started = time.perf_counter()
 
+    async def play(
+        self, phase: str, index: int, seed: int, experience: tuple[str | None, int], *drawn_by: object
+    ) -> tuple[Episode, list[Step]]:
+        """Plays one episode of the stage and says so.
+
+        Args:
+            phase: ``exploration`` or ``evaluation``; also the configuration.
+            index: of the episode, as the phase counts.
+            seed: of its instance.
+            experience: what the agent reads of earlier episodes, and the history tokens that did not fit.
+            drawn_by: with the base seed and the step, what each answer is drawn by.
+        """
+        stage, subject = self.stage, self.stage.subject
+        part = Part(
+            stage_key=stage.key,
+            phase=phase,
+            checkpoint=stage.checkpoint,
+            episode_index=index,
+            seed=seed,
+            experience=experience[0],
+            history_tokens_dropped=experience[1],
+            decoding=subject.decoding,
+            decoding_seed=lambda step: hashed(subject.run.seed, *drawn_by, step),
+        )
+        config = subject.exploration if phase == EXPLORATION else subject.evaluation
+        episode, steps = await play(subject.game, config, self.asker, part)
+        self.runtime.on_event("step", len(steps))
+        self.runtime.on_event("episode", 1)
+        return episode, steps
+
     def write(self, first: int, last: int, tables: Mapping[str, Sequence[Any]], is_complete: bool) -> dict[str, Any]:
         """Writes rows and manifest of one part and returns the manifest."""
         calls = [row for rows in tables.values() for row in rows if isinstance(row, CallFacts)]
-        costs = [row.cost_usd for row in calls if row.cost_usd is not None]
         manifest = {
             "stage": self.stage.kind,
             "key": self.stage.key,
@@ -61,9 +91,9 @@ class Workbench:
             "last_episode": last,
             "failed_calls": sum(1 for row in calls if row.error_kind is not None),
             "first_error": next((row.error_message for row in calls if row.error_kind is not None), None),
-            "prompt_tokens": sum(row.prompt_tokens or 0 for row in calls),
-            "completion_tokens": sum(row.completion_tokens or 0 for row in calls),
-            "cost_usd": sum(costs) if costs else None,
+            "prompt_tokens": _total(row.prompt_tokens for row in calls),
+            "completion_tokens": _total(row.completion_tokens for row in calls),
+            "cost_usd": _total(row.cost_usd for row in calls),
             "calls_made": self.asker.calls_made,
             "calls_replayed": self.asker.calls_replayed,
             "started_at": self.started_at.isoformat(),
@@ -72,6 +102,12 @@ class Workbench:
         }
         part, game = self.stage.part(first, last), self.stage.subject.game.id
         return storage.write_part(self.runtime.data, part, game, tables, manifest)
+
+
+def _total(values: Iterable[float | None]) -> float | None:
+    """Sum of what was reported; None when nothing was."""
+    reported = [value for value in values if value is not None]
+    return sum(reported) if reported else None
 
 
 def explored_so_far(runtime: Runtime, stage: Stage) -> list[PastEpisode]:
