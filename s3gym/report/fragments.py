@@ -105,7 +105,12 @@ def count(value: int | None, why: str = "not counted") -> Markup:
     return missing(why) if value is None else Markup(f"{value:,}")
 
 
-def why_no_naba(row: Row) -> str:
+def naba(row: Row) -> Markup:
+    """NABA, or why there is none."""
+    return number(row["naba"], _why_no_naba(row), decimals=3)
+
+
+def _why_no_naba(row: Row) -> str:
     """Why a row of ``improvement`` has no NABA."""
     return {"negative_start": "not defined for a start below zero"}.get(row["naba_status"], "no valid area")
 

@@ -26,10 +26,10 @@ select
     cells.replicate,
     experiences.checkpoint,
     experiences.kind,
-    case when experiences.error_kind is null then experiences.token_count end as token_count,
-    case when experiences.error_kind is null then experiences.steps_kept end as steps_kept,
-    case when experiences.error_kind is null then experiences.steps_dropped end as steps_dropped,
-    case when experiences.error_kind is null then experiences.tokens_dropped end as tokens_dropped,
+    experiences.token_count,
+    experiences.steps_kept,
+    experiences.steps_dropped,
+    experiences.tokens_dropped,
     experiences.error_kind
 from int_selected_cells as cells
 inner join stg_cell_stages as links on cells.run_id = links.run_id and cells.cell_id = links.cell_id

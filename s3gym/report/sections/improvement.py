@@ -197,7 +197,7 @@ def _columns(rows: Sequence[Row]) -> list[Column]:
         _measure("AUC+", "auc_plus", "Area of the curve above its first score, in score times episodes"),
         _measure("AUC−", "auc_minus", "Area of the curve below its first score, in score times episodes"),
         _measure("Net area", "net_area", "AUC+ less AUC−"),
-        Column("NABA", _naba, fragments.NABA),
+        Column("NABA", fragments.naba, fragments.NABA),
         _measure("Normalised first", "normalised_initial", "0 is the random player, 1 the expert"),
         _measure("Normalised last", "normalised_last", "0 is the random player, 1 the expert"),
         _measure("Normalised area", "normalised_net_area", "Mean height of the curve over its start, on that scale"),
@@ -214,10 +214,6 @@ def _columns(rows: Sequence[Row]) -> list[Column]:
 def _measure(label: str, name: str, note: str) -> Column:
     why = "no reference players" if name.startswith("normalised") else "too few valid checkpoints"
     return Column(label, lambda r: fragments.number(r[name], why), note)
-
-
-def _naba(row: Row) -> Markup:
-    return fragments.number(row["naba"], fragments.why_no_naba(row), decimals=3)
 
 
 def _checkpoints(row: Row) -> Markup:

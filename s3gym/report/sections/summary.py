@@ -110,7 +110,7 @@ def _columns(rows: Sequence[Row]) -> list[Column]:
             "checkpoint, with its 95 % interval",
         ),
         Column("Pairs", _pairs, "Episode pairs behind the gain"),
-        Column("NABA", _naba, fragments.NABA),
+        Column("NABA", fragments.naba, fragments.NABA),
         Column(
             "In words",
             _verdict,
@@ -139,10 +139,6 @@ def _pairs(row: Row) -> Markup:
 
 def _why_no_gain(row: Row) -> str:
     return "this is the control" if row["pathway"] == CONTROL else "no valid pairs with a control"
-
-
-def _naba(row: Row) -> Markup:
-    return fragments.number(row["naba"], fragments.why_no_naba(row), decimals=3)
 
 
 def _verdict(row: Row) -> Markup:
