@@ -12,6 +12,7 @@ from rich.table import Table
 from flows.benchmark import Todo, check_models, measure, todo
 from s3gym import storage
 from s3gym.config import RunConfig
+from s3gym.errors import Explained
 from s3gym.plan import make_plan, missing
 from s3gym.report.render import render
 from s3gym.terminal.console import console, errors, plain
@@ -68,10 +69,12 @@ def run(config: RunConfig, data: Path) -> int:
         errors.print(f"{outcome.task_count} tasks in {time.perf_counter() - started:.1f} s")
     else:
         errors.print("Nothing to do: every stage is complete. No model was called and no server started.")
-    warehouse = Warehouse(data, materialize=True)
-    _print_summary(warehouse.sql(SUMMARY).to_dicts())
-    out = render(warehouse, data / "report.html")
-    console.print(f"Report: {out}", soft_wrap=True, highlight=False)
+    try:
+        warehouse = Warehouse(data, materialize=True)
+        _print_summary(warehouse.sql(SUMMARY).to_dicts())
+        console.print(f"Report: {render(warehouse, data / 'report.html')}", soft_wrap=True, highlight=False)
+    except Explained as error:  # the run itself was done, so it is no wrong request
+        outcome.failures.append(f"report: {error}")
     for failure in outcome.failures:
         errors.print(f"[red]Failed:[/red] {escape(failure)}", soft_wrap=True)
     if outcome.failures:
