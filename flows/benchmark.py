@@ -126,8 +126,9 @@ async def _orchestrated(
             outcome.failures.append(str(error) or f"{piece.label}: {type(error).__name__}")
             return False
         invalid = [manifest for manifest in manifests if manifest["status"] == INVALID]
+        labels = {stage.key: stage.label for stage in stages}
         outcome.failures += [
-            f"{piece.label}: {manifest['failed_calls']} calls failed, what rests on them is marked invalid "
+            f"{labels[manifest['key']]}: {manifest['failed_calls']} calls failed, what rests on them is marked invalid "
             f"({manifest['first_error']})"
             for manifest in invalid
         ]

@@ -8,7 +8,7 @@ import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -26,8 +26,15 @@ class ConfigError(Explained, ValueError):
     """The request is wrong; the message names the setting, the value, and what to do."""
 
 
+MOST = 2**63 - 1
+"""Largest integer a table holds."""
+
+Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
+Seed = Annotated[int, Field(strict=True, ge=0, le=MOST)]
+
+
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class ModelEntry(_Frozen):
@@ -39,6 +46,13 @@ class ModelEntry(_Frozen):
     """Endpoint of one's own."""
     revision: str | None = None
     """A note that tells versions behind one name apart; part of every key."""
+
+    @field_validator("pathways")
+    @classmethod
+    def _not_empty(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value == ():
+            raise ValueError("give at least one, or leave it out for all")
+        return value
 
 
 class GameSettings(_Frozen):
@@ -62,29 +76,29 @@ class RunConfig(_Frozen):
     """Empty means the suite."""
     suite: Literal["paper", "full"] = "full"
     pathways: tuple[str, ...] = ("none", "history", "memory")
-    replicates: int = Field(1, ge=1)
+    replicates: Count = 1
     """Independent repetitions: other exploration seeds and other decoding."""
-    seed: int = Field(0, ge=0)
-    exploration_episodes: int = Field(ge=1)
+    seed: Seed = 0
+    exploration_episodes: Count
     """Budget of a cell; a multiple of ``evaluation_interval``."""
-    evaluation_interval: int = Field(ge=1)
+    evaluation_interval: Count
     """Exploration episodes between two checkpoints."""
-    evaluation_episodes: int = Field(ge=1)
+    evaluation_episodes: Count
     """Held-out episodes a checkpoint; rounded up where a game evaluates in strata (``trust``: multiples of seven)."""
     evaluation_set: Literal["fixed", "fresh"] = "fixed"
-    exploration_seeds: tuple[int, int] = (0, 2**31)
+    exploration_seeds: tuple[Seed, Seed] = (0, 2**31)
     """First seed and the one after the last."""
-    evaluation_seeds: tuple[int, int] = (2**31, 2**32)
+    evaluation_seeds: tuple[Seed, Seed] = (2**31, 2**32)
     retrospective: bool = True
     """Whether the agent is asked to judge each exploration episode afterwards."""
-    history_token_limit: int = Field(100_000, ge=1)
+    history_token_limit: Count = 100_000
     history_cut: Literal["newest", "oldest"] = "newest"
     memory_source: Literal["history", "recursive"] = "history"
     temperature: float | None = Field(None, ge=0)
     """None leaves the provider's default."""
-    max_output_tokens: int = Field(14_000, ge=1)
+    max_output_tokens: Count = 14_000
     timeout_seconds: float = Field(600.0, gt=0)
-    parallel: int = Field(16, ge=1)
+    parallel: Count = 16
     """Most calls in flight; changes no result."""
     game: dict[str, GameSettings] = Field(default_factory=dict)
     """Per game: ``[game.snake.evaluation]`` and so on."""
@@ -142,7 +156,7 @@ def load_config(path: Path | None, overrides: Mapping[str, Any], assignments: Se
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text())
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"no config file {path}; give the path of a TOML file") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -175,7 +189,8 @@ def _sentence(error: ValidationError) -> str:
             hint = f"did you mean {' or '.join(near)}?" if near else f"valid: {', '.join(_siblings(problem['loc']))}"
             sentences.append(f"unknown setting {where!r}; {hint}")
         else:
-            sentences.append(f"{where} = {problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
+            told = problem["msg"].replace("a valid tuple", "a list, such as [1, 2] or ['a', 'b']")
+            sentences.append(f"{where} = {problem['input']!r}: {told[0].lower()}{told[1:]}")
     return "; ".join(sentences)
 
 

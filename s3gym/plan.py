@@ -7,6 +7,7 @@ decoding, seeds, and the keys of the stages it reads. It does not cover how many
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +29,8 @@ from s3gym.registry import GAMES, PATHWAYS, UnknownName, load, names
 MAIN = "main"
 """The intervention that changes nothing."""
 NOT_IN_PAPER = {"chess"}
+
+_RANGE = re.compile(r"-(\d{5})-(\d{5})")
 
 COMPLETE, INVALID = "complete", "invalid"
 
@@ -229,7 +232,10 @@ def missing(data: Path, stage: Stage) -> list[tuple[int, int]]:
     gaps: list[tuple[int, int]] = []
     reached = stage.first
     for part in storage.parts_of(data, stage.stem):
-        first, last = (int(number) for number in part.rsplit("-", 2)[1:])
+        named = _RANGE.fullmatch(part.removeprefix(stage.stem))
+        if named is None:  # not a name of ours
+            continue
+        first, last = int(named[1]), int(named[2])
         if first >= stage.last:
             break
         if first > reached:

@@ -97,6 +97,11 @@ def open_folder(data: Path) -> None:
 def check_usable(data: Path) -> None:
     """Raises StorageError unless ``data`` is a data folder of ours, or one can be made there; changes nothing."""
     with _explained(data):
+        if set("*?[") & set(str(data.absolute())):
+            raise StorageError(f"{data.absolute()} holds one of * ? [, a pattern to SQL; choose another name")
+        above = next(parent for parent in data.absolute().parents if parent.exists())
+        if not above.is_dir():
+            raise StorageError(f"{above} is a file where a folder is needed; choose another with --data")
         if (data / MARKER).exists():
             check_version(data)
         elif data.exists() and any(data.iterdir()):
@@ -116,7 +121,9 @@ def check_version(data: Path) -> None:
         raise StorageError(f"no s3gym data in {data}; run `s3gym run` first or name the folder with --data")
     try:
         found = json.loads(marker.read_text())["schema_version"]
-    except (ValueError, KeyError, TypeError):
+        if type(found) is not int:
+            raise TypeError
+    except (ValueError, KeyError, TypeError, IsADirectoryError):
         raise StorageError(f"{marker} is not readable as JSON with a schema_version; restore it from a copy") from None
     if found != SCHEMA_VERSION:
         raise StorageError(
@@ -175,20 +182,20 @@ def read_manifest(data: Path, part: str) -> dict[str, Any] | None:
     """The manifest of a part, or None when the part is not done: no manifest, or one whose files are gone."""
     try:
         manifest: dict[str, Any] = json.loads(manifest_path(data, part).read_text())
-        folders = [data / "tables" / table / manifest["game"] for table in manifest["rows"]]
-    except FileNotFoundError:
+        files = [_rows_path(data, table, manifest["game"], part) for table in manifest["rows"]]
+        manifest["status"]
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, IsADirectoryError):
         raise StorageError(
             f"{manifest_path(data, part)} is damaged; delete it and run again, the stage is then made anew"
         ) from None
-    return manifest if all((folder / f"{part}.parquet").exists() for folder in folders) else None
+    return manifest if all(file.exists() for file in files) else None
 
 
 def parts_of(data: Path, stem: str) -> list[str]:
     """Names of the parts whose name starts with ``stem``, sorted."""
-    folder = data / "manifests"
-    return sorted(path.stem for path in folder.glob(f"{stem}*.json")) if folder.exists() else []
+    return sorted(path.stem for path in (data / "manifests").glob(f"{stem}*.json"))
 
 
 def read_part(data: Path, table: str, game: str, part: str) -> list[dict[str, Any]]:

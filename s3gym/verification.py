@@ -1,12 +1,16 @@
-"""Verifies a data folder: replays every stored episode the runs link to, against the installed games."""
+"""Verifies a data folder: replays every stored episode, and compares all that is stored with what it rests on."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from s3gym import storage
 from s3gym.config import RunConfig
+from s3gym.errors import Explained
 from s3gym.plan import splits_of
+from s3gym.protocol.judge import parse_judgment
 from s3gym.protocol.verify import differences
 from s3gym.records import Episode, Step
 from s3gym.registry import GAMES, load
@@ -22,43 +26,117 @@ LONGEST_LINKS = """
     where l.stage in ('explore', 'evaluate')
     qualify row_number() over (partition by l.stage_key order by l.episode_count desc) = 1
 """
-"""Each stage as the run sees it that uses most of it."""
+"""Each stage that plays, as the run sees it that uses most of it."""
 
 
 class Verdict(NamedTuple):
-    """What the replay of one episode found."""
+    """What was found wrong with one episode, judgment or experience."""
 
-    episode_id: str
+    subject: str
     problems: list[str]
 
 
+@dataclass(frozen=True)
+class Expected:
+    """What a run's request says of a stage's episodes."""
+
+    phase: str
+    checkpoint: int
+    game: str
+    config: str
+    seeds: list[int]
+
+    def differences(self, episode: Episode) -> Iterator[str]:
+        """What of an episode's row is not as the request says."""
+        for name in ("phase", "checkpoint", "game", "config"):
+            if getattr(episode, name) != getattr(self, name):
+                yield f"{name}: stored {getattr(episode, name)!r}, the run asked for {getattr(self, name)!r}"
+        if not 0 <= episode.episode_index < len(self.seeds):
+            yield f"episode_index: stored {episode.episode_index}, the run asked for {len(self.seeds)} episodes"
+        elif episode.seed != self.seeds[episode.episode_index]:
+            yield f"seed: stored {episode.seed}, the split gives {self.seeds[episode.episode_index]}"
+
+
 def verify_folder(data: Path) -> Iterator[Verdict]:
-    """One verdict an episode, in the order of the files."""
-    expected = _expected_seeds(data)
+    """One verdict an episode, and one for everything else that is wrong; in the order of the files."""
+    expected = _expected(data)
     for path in storage.visible_files(data, "episodes"):
-        game = load(GAMES, path.parent.name, "game").GAME
-        episodes = storage.read_part(data, "episodes", game.id, path.stem)
-        steps: dict[str, list[Step]] = {}
-        for row in storage.read_part(data, "steps", game.id, path.stem):
-            steps.setdefault(row["episode_id"], []).append(Step(**row))
-        for row in episodes:
-            episode = Episode(**row)
-            own = sorted(steps.get(episode.episode_id, []), key=lambda step: step.step_index)
-            seeds = expected.get(episode.stage_key)
-            seed = seeds[episode.episode_index] if seeds and episode.episode_index < len(seeds) else None
-            yield Verdict(episode.episode_id, list(differences(game, episode, own, seed)))
+        yield from _episodes(data, path.parent.name, path.stem, expected)
+    for table in ("judgments", "experiences"):
+        for path in storage.visible_files(data, table):
+            for row in storage.read_part(data, table, path.parent.name, path.stem):
+                problems = _judgment(row) if table == "judgments" else _experience(row)
+                if problems:
+                    yield Verdict(f"{table} of {row['stage_key'][:12]}", problems)
+    for part in storage.parts_of(data, ""):
+        manifest = storage.read_manifest(data, part) or {"rows": {}}
+        for table, count in manifest["rows"].items():
+            found = len(storage.read_part(data, table, manifest["game"], part))
+            if found != count:
+                yield Verdict(part, [f"{table}: {found} rows stored, the manifest says {count}"])
 
 
-def _expected_seeds(data: Path) -> dict[str, list[int]]:
-    """stage_key -> the seeds its run's split gives, by episode index."""
+def _episodes(data: Path, game_id: str, part: str, expected: dict[str, Expected]) -> Iterator[Verdict]:
+    game = load(GAMES, game_id, "game").GAME
+    steps: dict[str, list[Step]] = {}
+    for row in storage.read_part(data, "steps", game_id, part):
+        steps.setdefault(row["episode_id"], []).append(Step(**row))
+    for row in storage.read_part(data, "episodes", game_id, part):
+        episode = Episode(**row)
+        own = sorted(steps.pop(episode.episode_id, []), key=lambda step: step.step_index)
+        asked = expected.get(episode.stage_key)
+        problems = ["stage_key: no run links to this stage"] if asked is None else list(asked.differences(episode))
+        problems += [
+            f"step {step.step_index}, {name}: stored {getattr(step, name)!r}, its episode {getattr(episode, name)!r}"
+            for step in own
+            for name in ("stage_key", "game", "phase", "checkpoint")
+            if getattr(step, name) != getattr(episode, name)
+        ]
+        try:
+            problems += differences(game, episode, own)
+        except (KeyError, TypeError, ValueError) as error:  # a value no play can have
+            problems.append(f"cannot be replayed: {type(error).__name__}: {error}")
+        yield Verdict(episode.episode_id, problems)
+    for episode_id in steps:
+        yield Verdict(episode_id, ["steps are stored, the episode is not"])
+
+
+def _judgment(row: dict[str, Any]) -> list[str]:
+    read = parse_judgment(row["reply"] or "")
+    return [
+        f"{row['episode_id']}, {name}: stored {row[name]!r}, the reply says {value!r}"
+        for name, value in read.items()
+        if row[name] != value
+    ]
+
+
+def _experience(row: dict[str, Any]) -> list[str]:
+    if row["text"] is None or sha256(row["text"].encode()).hexdigest() == row["content_hash"]:
+        return []
+    return [f"checkpoint {row['checkpoint']}, text: does not have the stored content_hash"]
+
+
+def _expected(data: Path) -> dict[str, Expected]:
+    """By stage_key."""
     expected = {}
     for key, stage, checkpoint, count, game_id, replicate, exploration, evaluation, request in (
         Warehouse(data).sql(LONGEST_LINKS).rows()
     ):
-        game, splits = load(GAMES, game_id, "game").GAME, splits_of(RunConfig.model_validate_json(request))
-        if stage == "explore":
-            rules = game.read_config(exploration)
-            expected[key] = splits.exploration(game, rules, replicate, checkpoint + count)
-        else:
-            expected[key] = splits.evaluation(game, game.read_config(evaluation), checkpoint, count)
+        game = load(GAMES, game_id, "game").GAME
+        is_explored = stage == "explore"
+        config = exploration if is_explored else evaluation
+        try:
+            splits, rules = splits_of(RunConfig.model_validate_json(request)), game.read_config(config)
+        except (TypeError, ValueError) as error:
+            raise Damaged(f"the tables runs or cells are damaged ({error}); restore them, or run again") from None
+        seeds = (
+            splits.exploration(game, rules, replicate, checkpoint + count)
+            if is_explored
+            else splits.evaluation(game, rules, checkpoint, count)
+        )
+        expected[key] = Expected("exploration" if is_explored else "evaluation", checkpoint, game_id, config, seeds)
     return expected
+
+
+class Damaged(Explained):
+    """What a run asked for cannot be read any more, so nothing can be compared with it."""

@@ -111,6 +111,8 @@ class Warehouse:
         Raises:
             WarehouseError: it is another kind of statement, or fails; the message holds DuckDB's.
         """
+        import polars as pl
+
         with self._explained():
             kinds = [statement.type for statement in self._connection.extract_statements(query)]
             if kinds != [duckdb.StatementType.SELECT]:
@@ -120,6 +122,8 @@ class Warehouse:
             self._connection.execute("begin transaction read only")
             try:
                 frame: pl.DataFrame = self._connection.sql(query).pl()
+            except pl.exceptions.PolarsError as error:
+                raise WarehouseError(f"a column of the result cannot be shown, cast it: {error}") from None
             finally:
                 self._connection.execute("rollback")
             return frame

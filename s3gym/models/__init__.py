@@ -17,6 +17,8 @@ def load_model(model_id: str, base_url: str | None = None, revision: str | None 
     if colon and kind.isidentifier() and kind not in KINDS:
         raise UnknownName("kind of model", kind, KINDS)
     if kind == "player":
+        if base_url:
+            raise ValueError("a scripted player has no base_url; leave it out")
         from s3gym.models import scripted
 
         return scripted.load(model_id)

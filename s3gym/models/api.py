@@ -20,6 +20,9 @@ from s3gym.models.base import Completion, ModelError, Request, estimate_tokens
 from s3gym.records import CallFacts
 from s3gym.registry import UnknownName
 
+MOST_TOKENS = 10**9
+"""A server that reports more for one call is not believed."""
+
 _UNSUPPORTED = re.compile(r"unsupported|not support|n't support", re.IGNORECASE)
 _log = logging.getLogger(__name__)
 
@@ -43,10 +46,11 @@ class ApiModel:
         """Whether litellm knows a provider for the name."""
         litellm = _litellm()
         try:
-            litellm.get_llm_provider(self.model_id, api_base=self._base_url)
+            if not litellm.get_llm_provider(self.model_id, api_base=self._base_url)[0]:
+                raise ValueError("no name after the provider")
         except Exception:  # litellm raises a bad request of its own, whose text speaks of completions
             provider, slash, _ = self.model_id.partition("/")
-            if slash:
+            if slash and provider not in litellm.provider_list:
                 raise UnknownName("model provider", provider, litellm.provider_list) from None
             raise UnknownName("model", self.model_id, litellm.model_cost) from None
 
@@ -178,17 +182,24 @@ def _why_no_text(message: Any, finish_reason: str | None) -> tuple[str, str]:
 
 def _facts(response: Any, finish_reason: str | None, latency_seconds: float) -> CallFacts:
     usage = getattr(response, "usage", None)
-    counts = {name: getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")}
-    if not any(counts.values()):  # litellm fills in zeros where a server reports nothing
+    prompt, completion = (_count(getattr(usage, name, None)) for name in ("prompt_tokens", "completion_tokens"))
+    if not prompt and not completion:  # litellm fills in zeros where a server reports nothing
         return CallFacts(latency_seconds=latency_seconds, finish_reason=finish_reason)
+    cost = response._hidden_params.get("response_cost")
     return CallFacts(
-        **counts,
-        cached_tokens=getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None),
-        reasoning_tokens=getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None),
-        cost_usd=response._hidden_params.get("response_cost"),
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cached_tokens=_count(getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)),
+        reasoning_tokens=_count(getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None)),
+        cost_usd=None if prompt is None or completion is None else cost,
         latency_seconds=latency_seconds,
         finish_reason=finish_reason,
     )
+
+
+def _count(reported: Any) -> int | None:
+    """A number of tokens a server reported; None where it cannot be one."""
+    return reported if isinstance(reported, int) and 0 <= reported <= MOST_TOKENS else None
 
 
 def _clean(text: str | None) -> str | None:

@@ -12,22 +12,17 @@ TOLERANCE = 1e-9
 """Largest difference of a reward or score that counts as equal."""
 
 
-def differences(
-    game: Game[Any, Any, Any], episode: Episode, steps: Sequence[Step], seed: int | None = None
-) -> Iterator[str]:
+def differences(game: Game[Any, Any, Any], episode: Episode, steps: Sequence[Step]) -> Iterator[str]:
     """One sentence for each stored value that the replay does not bear out; none when all is as it was.
 
     Args:
         game: the episode's game, in the VERSION that is installed.
         episode: the stored episode.
         steps: its stored steps, in order.
-        seed: the seed the run's split gives this episode; None when it is not known.
     """
     if episode.game_version != game.VERSION:
         yield f"game_version: stored {episode.game_version}, installed {game.VERSION}; verify with the one that made it"
         return
-    if seed is not None and seed != episode.seed:
-        yield f"seed: stored {episode.seed}, the split gives {seed}"
     config = game.read_config(episode.config)
     state = game.reset(config, episode.seed)
     if game.instance_id(state) != episode.instance_id:

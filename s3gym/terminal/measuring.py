@@ -13,7 +13,7 @@ from s3gym.plan import COMPLETE
 from s3gym.protocol.anchors import measure_anchor
 from s3gym.records import Anchor
 from s3gym.registry import GAMES, load, names
-from s3gym.terminal.console import console
+from s3gym.terminal.console import verbatim
 from s3gym.warehouse import Warehouse
 
 
@@ -29,7 +29,7 @@ def measure_for_package(games: tuple[str, ...], episode_count: int, out: Path) -
     writer.writeheader()
     writer.writerows(asdict(row) for row in rows)
     storage.write_text(out, text.getvalue())
-    console.print(f"Anchors: {out}", highlight=False)
+    verbatim(f"Anchors: {out}")
 
 
 def measure_for_folder(games: tuple[str, ...], episode_count: int, data: Path) -> None:
@@ -44,12 +44,12 @@ def measure_for_folder(games: tuple[str, ...], episode_count: int, data: Path) -
         with storage.exclusive(data):
             part = f"anchors-{game.config_id(config)}"
             storage.write_part(data, part, game_id, {"anchors": rows}, {"stage": "anchors", "status": COMPLETE})
-    console.print(f"Anchors: {data}", highlight=False)
+    verbatim(f"Anchors: {data}")
 
 
 def _measured(game: Game[Any, Any, Any], config: Config, phase: str, episode_count: int) -> Iterator[Anchor]:
     for player in game.players:
         anchor = measure_anchor(game, config, phase, player, episode_count)
         error = "exact" if anchor.episode_count == 0 else f"+- {anchor.standard_error:.3g} ({anchor.episode_count})"
-        console.print(f"{game.id} {phase} {player}: {anchor.mean:.4g} {error}", highlight=False)
+        verbatim(f"{game.id} {phase} {player}: {anchor.mean:.4g} {error}")
         yield anchor

@@ -1,7 +1,9 @@
 """``sql``, ``replay`` and ``verify``: what is stored, read again."""
 
 import io
+import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.table import Table
@@ -10,6 +12,9 @@ from s3gym import storage
 from s3gym.terminal.console import console, plain, verbatim
 from s3gym.verification import verify_folder
 from s3gym.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def show_sql(
@@ -27,7 +32,10 @@ def show_sql(
         console.print(table)
         return
     if query.endswith(".sql") and Path(query).is_file():
-        query = Path(query).read_text()
+        try:
+            query = Path(query).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise storage.StorageError(f"{query} cannot be read as UTF-8 text: {error}") from None
     frame = warehouse.sql(query)
     if output in ("parquet", "table") and (out is None) == (output == "parquet"):
         raise storage.StorageError(f"--format {output} {'needs' if out is None else 'cannot go to'} --out FILE")
@@ -37,16 +45,24 @@ def show_sql(
         storage.write_bytes(out, content.getvalue())
         return
     if output == "table":
-        table = Table(*frame.columns)
+        table = Table(*map(escape, frame.columns))
         for row in frame.iter_rows():
             table.add_row(*("" if value is None else escape(str(value)) for value in row))
         console.print(table)
         return
-    text = frame.write_json() if output == "json" else frame.write_csv()
+    text = frame.write_json() if output == "json" else _flat(frame).write_csv()
     if out is None:
         verbatim(text.rstrip())
     else:
         storage.write_text(out, text)
+
+
+def _flat(frame: "pl.DataFrame") -> "pl.DataFrame":
+    """Lists and structs as JSON text, which CSV can hold."""
+    import polars as pl
+
+    nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
+    return frame.with_columns(pl.Series(name, map(json.dumps, frame[name].to_list())) for name in nested)
 
 
 def show_episode(episode: str, data: Path) -> None:
@@ -84,9 +100,7 @@ def verify(data: Path) -> int:
         count += 1
         wrong += bool(verdict.problems)
         for problem in verdict.problems:
-            console.print(
-                f"{verdict.episode_id}: {problem}", style="red", markup=False, highlight=False, soft_wrap=True
-            )
+            console.print(f"{verdict.subject}: {problem}", style="red", markup=False, highlight=False, soft_wrap=True)
     offending = {name: rows for name, rows in Warehouse(data, "all").checks().items() if rows}
     for name, rows in offending.items():
         console.print(f"check {name}: {rows} offending rows", style="red", highlight=False)

@@ -15,7 +15,7 @@ from s3gym.config import RunConfig
 from s3gym.errors import Explained
 from s3gym.plan import make_plan, missing
 from s3gym.report.render import render
-from s3gym.terminal.console import console, errors, plain
+from s3gym.terminal.console import console, errors, plain, verbatim
 from s3gym.warehouse import Warehouse
 
 SUMMARY = """
@@ -72,7 +72,7 @@ def run(config: RunConfig, data: Path) -> int:
     try:
         warehouse = Warehouse(data, materialize=True)
         _print_summary(warehouse.sql(SUMMARY).to_dicts())
-        console.print(f"Report: {render(warehouse, data / 'report.html')}", soft_wrap=True, highlight=False)
+        verbatim(f"Report: {render(warehouse, data / 'report.html')}")
     except Explained as error:  # the run itself was done, so it is no wrong request
         outcome.failures.append(f"report: {error}")
     for failure in outcome.failures:

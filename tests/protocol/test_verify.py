@@ -36,7 +36,7 @@ def test_an_episode_as_it_was_played_passes(name: str, phase: str, player: str) 
     game: Any = registry.load("s3gym.games", name, "game").GAME
     episode, steps = played(game, phase, load(f"player:{player}"))
 
-    assert list(differences(game, episode, steps, episode.seed)) == []
+    assert list(differences(game, episode, steps)) == []
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,6 @@ def test_a_changed_value_of_an_episode_is_named_and_it_alone(snake: Played, chan
     assert len(found) == 1
     with pytest.raises(AssertionError, match=told):
         raise AssertionError(found[0])
-
-
-def test_a_seed_the_split_does_not_give_is_named_though_the_instance_is_the_same() -> None:
-    episode, steps = played(TRUST, "evaluation", Programmed("Answer: cheat"), seed=3)
-
-    moved = replace(episode, seed=10)  # 3 and 10 are the same opponent
-    assert list(differences(TRUST, moved, steps, 3)) == ["seed: stored 10, the split gives 3"]
 
 
 def test_a_changed_reply_shows_in_the_action(snake: Played) -> None:

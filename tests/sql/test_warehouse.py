@@ -59,10 +59,15 @@ def test_load_answers_sql_with_a_frame(lab: Lab) -> None:
     assert frame.rows() == [(1.0,)]
 
 
-def test_folder_may_have_any_name(tmp_path: Path) -> None:
-    lab = Lab(tmp_path / "it's [1] * 50%?{a}")
+def test_folder_may_have_an_odd_name(tmp_path: Path) -> None:
+    lab = Lab(tmp_path / 'it\'s 50% {a} "q" é ;--')
     lab.add(curve={0: [1.0]})
     assert row(lab.open(), "improvement_curve")["score"] == 1.0
+
+
+def test_folder_named_like_a_pattern_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(storage.StorageError, match="pattern"):
+        storage.open_folder(tmp_path / "p[1]")  # DuckDB would read p1 as well
 
 
 def test_relative_folder_is_read_after_a_change_of_directory(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
