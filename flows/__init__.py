@@ -7,6 +7,5 @@ for _name, _value in {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",  # else its shutdown prints tracebacks
     "PREFECT_LOGGING_LEVEL": "CRITICAL",  # failures are told once, in our own summary
-    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
 }.items():
     os.environ.setdefault(_name, _value)

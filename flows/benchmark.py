@@ -93,10 +93,15 @@ def measure(
         outcome = Outcome(plan)
         if work:
             on_start(work)
+            from prefect.exceptions import TerminationSignal
+
             from flows.server import orchestration_server
 
             with orchestration_server(data), Journal(data / "journal.sqlite") as journal:
-                asyncio.run(_orchestrated(work, outcome, data, journal, config.parallel, on_event))
+                try:
+                    asyncio.run(_orchestrated(work, outcome, data, journal, config.parallel, on_event))
+                except TerminationSignal:  # what Prefect makes of a SIGTERM
+                    raise KeyboardInterrupt from None
         return outcome
 
 

@@ -62,7 +62,7 @@ def request_options(command: F) -> F:
         click.option("--game", "games", multiple=True, help="Repeatable; default: the suite."),
         click.option("--pathway", "pathways", multiple=True, help="none, history, memory; repeatable."),
         click.option("--suite", help="paper or full."),
-        click.option("--scale", help="smoke, small or paper."),
+        click.option("--scale", help="smoke, small (default) or paper."),
         click.option("--replicates", type=int, help="Independent repetitions of every cell."),
         click.option("--seed", type=int, help="Base seed."),
         click.option("--parallel", type=int, help="Most calls in flight."),
@@ -88,8 +88,11 @@ def _config(config_file: Path | None, assignments: tuple[str, ...], **values: An
 @click.option("--dry-run", is_flag=True, help="Say what would be done and what it takes at most; do nothing.")
 def run(data: Path, dry_run: bool, **request: Any) -> None:
     """Measure what CONFIG (a TOML file) and the options ask for, and write the report."""
+    import signal
+
     from s3gym.terminal import running
 
+    signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))  # as batch systems stop
     config = _config(**request)
     if dry_run:
         running.show_estimate(config, data)

@@ -31,6 +31,8 @@ SUMMARY = """
 
 def run(config: RunConfig, data: Path) -> int:
     """Measures, reports, summarises; the exit code."""
+    if (data / storage.MARKER).exists():
+        Warehouse(data)  # says now, not after the work, that an earlier request cannot be read
     started = time.perf_counter()
     progress = Progress(
         TextColumn("[bold]{task.description}"),
@@ -63,6 +65,10 @@ def run(config: RunConfig, data: Path) -> int:
 
     try:
         outcome = measure(config, data, on_event, on_start)
+    except Explained as error:
+        if not progress.tasks:  # nothing was begun: a wrong request
+            raise
+        return _failed([str(error)])
     finally:
         progress.stop()
     if outcome.task_count:
@@ -75,11 +81,14 @@ def run(config: RunConfig, data: Path) -> int:
         verbatim(f"Report: {render(warehouse, data / 'report.html')}")
     except Explained as error:  # the run itself was done, so it is no wrong request
         outcome.failures.append(f"report: {error}")
-    for failure in outcome.failures:
+    return _failed(outcome.failures) if outcome.failures else 0
+
+
+def _failed(failures: list[str]) -> int:
+    for failure in failures:
         errors.print(f"[red]Failed:[/red] {escape(failure)}", soft_wrap=True)
-    if outcome.failures:
-        errors.print("Everything else is kept. Run the same command again: only what failed is tried once more.")
-    return 1 if outcome.failures else 0
+    errors.print("Everything else is kept. Run the same command again: only what failed is tried once more.")
+    return 1
 
 
 def show_estimate(config: RunConfig, data: Path) -> None:
@@ -143,11 +152,10 @@ def _print_summary(rows: list[dict[str, Any]]) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         gain = row["mean_difference"]
-        interval = (
-            f"{gain:+.2f} [{row['difference_low']:+.2f}, {row['difference_high']:+.2f}]"
-            if (gain is not None and row["difference_low"] is not None)
-            else plain(gain)
-        )
+        interval = "-"
+        if gain is not None:
+            low, high = row["difference_low"], row["difference_high"]
+            interval = f"{gain:+.2f} [{'n/a' if low is None else f'{low:+.2f}, {high:+.2f}'}]"
         replicate = f" r{row['replicate']}" if row["replicate"] else ""
         table.add_row(
             row["game"],

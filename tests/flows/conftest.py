@@ -8,25 +8,20 @@ from typing import Any
 import pytest
 
 from flows.benchmark import Outcome, measure
+from flows.server import temporary_server
 from s3gym.config import load_config
 
 
 @pytest.fixture(scope="session")
 def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """URL of a server of our own, also in the environment of subprocesses."""
-    import flows  # noqa: F401 - sets the environment Prefect reads on import
-
     os.environ["PREFECT_HOME"] = str(tmp_path_factory.mktemp("prefect"))
-    from prefect.server.api.server import SubprocessASGIServer
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
-    server = SubprocessASGIServer()
-    server.start(timeout=120)
-    os.environ["PREFECT_API_URL"] = server.api_url
-    with temporary_settings({PREFECT_API_URL: server.api_url}):
-        yield server.api_url
-    server.stop()
-    del os.environ["PREFECT_API_URL"]
+    with temporary_server(tmp_path_factory.mktemp("server")) as url, temporary_settings({PREFECT_API_URL: url}):
+        os.environ["PREFECT_API_URL"] = url
+        yield url
+        del os.environ["PREFECT_API_URL"]
 
 
 def run(data: Path, *assignments: str, **values: Any) -> Outcome:
