@@ -13,6 +13,12 @@ def test_interval_is_students_t_over_the_episodes(lab: Lab) -> None:
     assert (point["requested_count"], point["episode_count"], point["invalid_count"]) == (3, 3, 0)
 
 
+def test_instances_that_are_all_there_is_are_strata(lab: Lab) -> None:
+    lab.add("once", {0: [1.0, 9.0]}, is_instances_shared=True)
+    points = lab.open().sql("select score, score_low from improvement_curve").rows()
+    assert points == [(5.0, None)]  # once each: nothing left to vary
+
+
 def test_scores_without_spread_have_no_interval(lab: Lab) -> None:
     lab.add("alone", {0: [2.0]})
     lab.add("equal", {0: [2.0, 2.0, 2.0]})
