@@ -178,7 +178,7 @@ def test_a_person_may_stop_with_an_empty_line_or_the_end_of_input(typed: str) ->
     told = cli("play", "trust", "--phase", "evaluation", "--seed", "1", typed=typed)
 
     assert told.exit_code == 0
-    assert "1 steps, stopped or out of steps. Final score: 3 points" in told.output
+    assert "1 steps, stopped. Final score: 3 points" in told.output
 
 
 def test_an_answer_that_is_none_is_told_and_costs_the_round() -> None:
@@ -316,7 +316,7 @@ def test_replay_shows_an_episode_step_by_step(measured: Path) -> None:
 
     assert told.exit_code == 0
     assert told.output.startswith(f"{episode_id}  seed ")
-    assert [f" step {index} " in told.output for index in range(5)] == [True] * 4 + [False]
+    assert [f" step {number} of 4 " in told.output for number in range(1, 6)] == [True] * 4 + [False]
     assert "Round 1 of 4." in told.output and "reply: Answer: c" in told.output
     assert "last_round; final score" in told.output
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from s3gym.config import RunConfig
 from s3gym.registry import names
 from s3gym.warehouse import Warehouse, read_views
 from tests.direct import measure_directly
@@ -39,6 +40,10 @@ def test_three_questions_are_worked() -> None:
 )
 def test_everything_with_a_file_of_its_own_is_named(name: str) -> None:
     assert f"`{name}`" in README
+
+
+def test_every_setting_is_explained() -> None:
+    assert [name for name in RunConfig.model_fields if f"`{name}`" not in README and name != "scale"] == []
 
 
 def test_the_continuous_integration_runs_the_test_command_as_it_is_shown() -> None:

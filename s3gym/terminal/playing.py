@@ -4,6 +4,7 @@ import csv
 
 from rich.table import Table
 
+from s3gym.models.scripted import names_for
 from s3gym.records import SHIPPED_ANCHORS
 from s3gym.registry import GAMES, load, names
 from s3gym.terminal.console import console, verbatim
@@ -24,7 +25,7 @@ def show_games() -> None:
             game.unit,
             str(game.evaluation.horizon),
             *("-" if mean is None else f"{mean:.3g}" for mean in ends),
-            ", ".join(game.players),
+            ", ".join(names_for(game.players)),
             card,
         )
     console.print(table)
@@ -51,8 +52,10 @@ def play_by_hand(game_id: str, phase: str, seed: int) -> None:
         verbatim(f"Feedback: {taken.outcome.feedback}\n")
         if end_reason is not None:
             break
-    verbatim(game.render(game.view(state)))
-    ended = f"ended by {end_reason}" if end_reason else "stopped or out of steps"
+    if end_reason or len(rewards) == config.horizon:
+        verbatim(game.render(game.view(state)))
+    out_of_steps = "out of steps" if len(rewards) == config.horizon else "stopped"
+    ended = f"ended by {end_reason}" if end_reason else out_of_steps
     console.print(
         f"\n{len(rewards)} steps, {ended}. Final score: {game.final_score(rewards):g} {game.unit}",
         highlight=False,

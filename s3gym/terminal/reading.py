@@ -81,7 +81,7 @@ def show_episode(episode: str, data: Path) -> None:
     steps = warehouse.sql(f"select * from stg_steps where episode_id = '{own}' order by step_index").to_dicts()
     verbatim(f"{row['episode_id']}  seed {row['seed']}  {row['status']}")
     for step in steps:
-        console.rule(f"step {step['step_index']}")
+        console.rule(f"step {step['step_index'] + 1} of {len(steps)}")
         verbatim(step["observation"])
         for name in ("reasoning", "reply", "error_message"):
             if step[name] is not None:

@@ -52,10 +52,10 @@ played as (
     select
         cell_id,
         checkpoint,
-        sum(valid_count) as valid_count,
-        sum(invalid_count) as invalid_count,
+        sum(valid_count)::bigint as valid_count,
+        sum(invalid_count)::bigint as invalid_count,
         sum(score_sum) / nullif(sum(valid_count), 0) as mean_score,
-        sum(valid_count) - count(*) as degrees_of_freedom,
+        sum(valid_count)::bigint - count(*) as degrees_of_freedom,
         nullif(sum(squares), 0) / nullif(sum(valid_count) - count(*), 0) as variance
     from strata
     group by cell_id, checkpoint

@@ -107,7 +107,7 @@ def _curves(title: str, rows: Sequence[Row], limits: Row) -> Markup:
             f"No checkpoint of `{title}` has a score: each has an episode that is invalid or missing. "
             "`s3gym status` shows where; running again plays what is missing."
         )
-    chart = _chart(sorted({row["pathway"] for row in rows}), limits)
+    chart = _chart(sorted({row["pathway"] for row in rows}), sorted({row["checkpoint"] for row in rows}), limits)
     players = [{"player": name, "mean": limits[name]} for name in PLAYERS if limits[name] is not None]
     figures = []
     for (model,) in _distinct(rows, "model_id"):
@@ -122,7 +122,7 @@ def _curves(title: str, rows: Sequence[Row], limits: Row) -> Markup:
     return charts.grid(figures)
 
 
-def _chart(pathways: Sequence[str], limits: Row) -> dict[str, Any]:
+def _chart(pathways: Sequence[str], checkpoints: Sequence[int], limits: Row) -> dict[str, Any]:
     """Reference players, bands, lines, points and crosses, on axes that all models of a game share."""
     import altair as alt
 
@@ -131,7 +131,7 @@ def _chart(pathways: Sequence[str], limits: Row) -> dict[str, Any]:
             x=alt.X(
                 "checkpoint:Q",
                 title="exploration episodes",
-                axis=alt.Axis(tickMinStep=1, grid=False),
+                axis=alt.Axis(values=list(checkpoints), labelOverlap=True, grid=False),
                 scale=alt.Scale(domain=[0, limits["last_checkpoint"]], nice=False),
             ),
             color=alt.Color("pathway:N", scale=charts.pathway_scale(pathways), legend=None),

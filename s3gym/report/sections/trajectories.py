@@ -51,8 +51,8 @@ def _viewer() -> Markup:
 
 _FRAME = Markup("""
 <div id="viewer">
-<p class="notice" data-part="absent" hidden>That episode is not in this page;
-<code data-part="absent-id"></code> shows it.</p>
+<p class="notice" data-part="absent" hidden>That episode is not in this page; if the
+data folder has it, <code data-part="absent-id"></code> shows it. Below is another one.</p>
 <div class="choices">{choices}</div>
 <dl class="facts" data-part="episode"></dl>
 <details data-part="experience" hidden><summary>Memory the agent had read</summary>
