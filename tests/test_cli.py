@@ -393,3 +393,30 @@ def test_anchors_are_written_as_csv(tmp_path: Path) -> None:
         (phase, player) for phase in ("exploration", "evaluation") for player in ("random", "expert", "careful")
     ]
     assert {row["episode_count"] for row in rows} == {"3"}
+
+
+def test_lists_go_into_csv_as_json(measured: Path) -> None:
+    query = "select source_episode_ids from stg_experiences where len(source_episode_ids) = 3 limit 1"
+
+    told = cli("sql", query, "--data", measured, "--format", "csv")
+
+    assert told.exit_code == 0, told.output
+    (row,) = csv.DictReader(told.output.splitlines())
+    assert len(json.loads(row["source_episode_ids"])) == 3
+
+
+def test_a_type_that_cannot_be_shown_is_told(measured: Path) -> None:
+    told = cli("sql", "select interval 1 day", "--data", measured)
+
+    assert told.exit_code == 2
+    assert "cannot be shown, cast it" in told.output
+
+
+def test_a_damaged_earlier_request_is_told_before_anything_is_played(copied: Path) -> None:
+    (request,) = storage.visible_files(copied, "runs")
+    request.write_bytes(request.read_bytes()[:20])
+
+    told = cli("run", "--data", copied, "--scale", "smoke", "--game", "snake", "--model", "player:expert")
+
+    assert told.exit_code == 2
+    assert request.name in told.output and not (copied / "tables" / "steps" / "snake").exists()

@@ -283,6 +283,14 @@ def test_a_smaller_budget_lacks_nothing(tmp_path: Path, evaluation: Stage) -> No
     assert missing(tmp_path, evaluation) == []
 
 
+def test_a_file_that_is_no_part_of_ours_is_passed_over(tmp_path: Path, evaluation: Stage) -> None:
+    write(tmp_path, evaluation, 0, 5)
+    manifest = storage.manifest_path(tmp_path, evaluation.part(0, 5))
+    manifest.with_name(f"{manifest.stem} (1).json").write_text(manifest.read_text())
+
+    assert missing(tmp_path, evaluation) == []
+
+
 def test_an_invalid_part_is_made_again_whole_and_no_other(tmp_path: Path, evaluation: Stage) -> None:
     write(tmp_path, evaluation, 0, 3, INVALID)
     write(tmp_path, evaluation, 3, 4)

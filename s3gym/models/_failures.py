@@ -114,7 +114,7 @@ def _kind_of_status(status: int) -> str:
 
 
 def _words(error: Exception) -> str:
-    said = redact(str(error)[:_READ_LIMIT]).partition("\nTraceback")[0]
+    said = redact(str(error)[:_READ_LIMIT]).partition("Traceback (most recent call last)")[0]
     said = " ".join(_WRAPPING.sub("", said).split()) or type(error).__name__
     return said if len(said) <= MESSAGE_LIMIT else said[: MESSAGE_LIMIT - 3] + "..."
 

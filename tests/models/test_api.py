@@ -262,6 +262,16 @@ def test_an_answer_that_is_none_keeps_what_was_paid_for_it(loopback: Loopback) -
     assert facts.cost_usd == pytest.approx(30 * 2e-6 + 14_000 * 8e-6)  # gpt-4.1: 2 and 8 dollars a million
 
 
+@pytest.mark.parametrize("count", [10**30, -5])
+def test_a_number_of_tokens_that_cannot_be_is_not_believed(loopback: Loopback, count: int) -> None:
+    usage = {"prompt_tokens": 30, "completion_tokens": count, "total_tokens": 30}
+    loopback.enqueue(chat("Answer: UP, Score: 1", usage=usage))
+
+    facts = ask(loopback).facts
+
+    assert (facts.prompt_tokens, facts.completion_tokens, facts.cost_usd) == (30, None, None)
+
+
 @pytest.mark.parametrize(
     ("name", "told"),
     [
@@ -272,6 +282,12 @@ def test_an_answer_that_is_none_keeps_what_was_paid_for_it(loopback: Loopback) -
 def test_a_name_no_provider_knows_is_told_with_the_nearest(name: str, told: str) -> None:
     with pytest.raises(UnknownName, match=re.escape(told)):
         api.load(name).check()
+
+
+def test_no_traceback_of_litellm_is_told(loopback: Loopback) -> None:
+    loopback.enqueue(Reply('{"id": 1, "choices": [{"message": null}]}'))
+
+    assert "Traceback" not in error_of(loopback).message
 
 
 def test_names_that_providers_know_pass_the_check() -> None:
