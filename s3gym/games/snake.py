@@ -65,9 +65,9 @@ class SnakeConfig(Config):
 
     def __post_init__(self) -> None:
         Config.__post_init__(self)
-        for name, least in (("apple_count", 1), ("obstacle_count", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected at least {least}")
+        for name in ("apple_count", "obstacle_count"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected at least 0")
         if not 6 <= self.size <= 10:
             raise ValueError(f"size is {self.size}, expected 6 to 10: set another size")
 
