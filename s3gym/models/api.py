@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit
 
+from s3gym.errors import Explained
 from s3gym.models._failures import REMEDIES, failure_of
 from s3gym.models._thinking import strip_thinking
 from s3gym.models.base import Completion, ModelError, Request, estimate_tokens
@@ -25,6 +26,10 @@ MOST_TOKENS = 10**9
 
 _UNSUPPORTED = re.compile(r"unsupported|not support|n't support", re.IGNORECASE)
 _log = logging.getLogger(__name__)
+
+
+class MissingKey(Explained):
+    """A provider's key is not in the environment."""
 
 
 class ApiModel:
@@ -53,6 +58,9 @@ class ApiModel:
             if slash and provider not in litellm.provider_list:
                 raise UnknownName("model provider", provider, litellm.provider_list) from None
             raise UnknownName("model", self.model_id, litellm.model_cost) from None
+        lacking = litellm.validate_environment(self.model_id)["missing_keys"]
+        if len(lacking) == 1 and lacking[0].endswith("_API_KEY"):  # more than one: there may be another way in
+            raise MissingKey(f"model {self.model_id!r} needs a key: set the environment variable {lacking[0]}")
 
     def count_tokens(self, text: str) -> int:
         """The stated estimate: the same offline and everywhere."""

@@ -119,6 +119,7 @@ class Model(Protocol):
 
         Raises:
             UnknownName: nothing can; the message gives the nearest names.
+            Explained: something it needs is missing, such as a key.
         """
 
     async def complete(self, request: Request) -> Completion:

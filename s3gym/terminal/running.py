@@ -14,6 +14,7 @@ from s3gym import storage
 from s3gym.config import RunConfig
 from s3gym.errors import Explained
 from s3gym.plan import make_plan, missing
+from s3gym.registry import UnknownName
 from s3gym.report.render import render
 from s3gym.terminal.console import console, errors, plain, verbatim
 from s3gym.warehouse import Warehouse
@@ -96,7 +97,12 @@ def show_estimate(config: RunConfig, data: Path) -> None:
     plan = make_plan(config)
     storage.check_usable(data)
     work = todo(plan, data)
-    check_models(work)
+    try:
+        check_models(work)
+    except UnknownName:
+        raise
+    except Explained as error:  # such as a key: needed to run, not to plan
+        errors.print(f"Note: {escape(str(error))}", soft_wrap=True)
     episodes = sum(piece.episode_count for piece in work)
     console.print(
         f"{len(plan.cells)} cells, {len(list(plan.stages()))} stages; to do: {len(work)} cells, "

@@ -285,11 +285,19 @@ def test_a_name_no_provider_knows_is_told_with_the_nearest(name: str, told: str)
 
 
 def test_no_traceback_of_litellm_is_told(loopback: Loopback) -> None:
-    loopback.enqueue(Reply('{"id": 1, "choices": [{"message": null}]}'))
+    loopback.enqueue(Reply('{"id": "1", "choices": [{"message": null}]}'))
 
     assert "Traceback" not in error_of(loopback).message
 
 
-def test_names_that_providers_know_pass_the_check() -> None:
+def test_a_key_that_is_not_there_is_told_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    with pytest.raises(api.MissingKey, match="set the environment variable OPENAI_API_KEY"):
+        api.load("openai/gpt-4.1").check()
+
+
+def test_names_that_providers_know_pass_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     for name in ("openai/gpt-9", "gpt-4.1", "hosted_vllm/any", "ollama/llama3:8b"):
         api.load(name).check()
