@@ -1,22 +1,25 @@
 """A run that is killed with SIGKILL at a stated point: ``python -m tests.flows.killed_run POINT NTH DATA [BASE_URL]``.
 
 The point is made by wrapping the function that stands there; at its ``NTH`` call the process is gone, with no
-chance to clean up. ``none`` runs to the end.
+chance to clean up. ``moment`` is so many milliseconds after the work began; ``none`` runs to the end.
 """
 
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import prefect  # noqa: F401 - imported now, so that a moment is one of the work
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from flows.benchmark import measure
 from s3gym import journal, storage
+from s3gym.config import load_config
 from s3gym.protocol import rollout
-from tests.flows.conftest import run
 
 REQUEST: dict[str, Any] = {"scale": "smoke", "games": ["trust"], "pathways": ["none", "memory"]}
 
@@ -61,12 +64,16 @@ def set_trap(point: str, nth: int) -> None:
     elif point == "inside_task":
         rollout.parse_answer = at_call(nth, rollout.parse_answer, lambda *a: die())
     else:
-        assert point == "none", point
+        assert point in ("moment", "none"), point
 
 
 if __name__ == "__main__":
     point, nth, data, *base_url = sys.argv[1:]
     set_trap(point, int(nth))
     hosted = [{"id": "openai/loopback", "base_url": url} for url in base_url]
-    outcome = run(Path(data), **REQUEST, models=hosted or ["player:learner", "player:random"])
+    config = load_config(None, {**REQUEST, "models": hosted or ["player:learner", "player:random"]})
+    milliseconds = int(nth) if point == "moment" else 10**6
+    clock = threading.Timer(milliseconds / 1000, die)
+    clock.daemon = True
+    outcome = measure(config, Path(data), lambda kind, number: None, lambda work: clock.start())
     assert outcome.failures == [], outcome.failures
