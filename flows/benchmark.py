@@ -84,12 +84,12 @@ def measure(
         ConfigError, UnknownName, SplitError, StorageError: the request is wrong; nothing was run.
     """
     plan = make_plan(config)
-    check_models(todo(plan, data))
+    work = todo(plan, data)  # each task looks again, so what another run does meanwhile is not done twice
+    check_models(work)
     storage.open_folder(data)
     with storage.exclusive(data):
         storage.sweep(data)
         storage.write_request(data, plan.run, [cell.record for cell in plan.cells], plan.links())
-        work = todo(plan, data)
         outcome = Outcome(plan)
         if work:
             on_start(work)

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from flows.runtime import Runtime, Workbench, carried, explored_so_far
+from flows.runtime import Runtime, Workbench, carried
 from s3gym.games.base import EVALUATION
 from s3gym.plan import Stage, missing
 from s3gym.records import Episode, Step
@@ -16,7 +16,7 @@ from s3gym.records import Episode, Step
 async def evaluate(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
     """Plays what the stage still lacks, one part a gap; the manifests of what was written."""
     bench, subject = Workbench(runtime, stage), stage.subject
-    experience = await carried(runtime, stage, bench.asker, explored_so_far(runtime, stage))
+    experience = await carried(runtime, stage, bench.asker)
     gaps = missing(runtime.data, stage)
     # an invalid part of a larger budget is made again whole
     stop = max((last for _, last in gaps), default=0)

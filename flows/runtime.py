@@ -150,14 +150,20 @@ def workshop(stage: Stage, asker: Asker, episode_count: int, previous: str | Non
     )
 
 
-async def carried(runtime: Runtime, stage: Stage, asker: Asker, past: list[PastEpisode]) -> tuple[str | None, int]:
-    """The experience ``stage`` starts with, as the agent reads it, and the history tokens that did not fit."""
+async def carried(
+    runtime: Runtime, stage: Stage, asker: Asker, past: list[PastEpisode] | None = None
+) -> tuple[str | None, int]:
+    """The experience ``stage`` starts with, as the agent reads it, and the history tokens that did not fit.
+
+    ``past`` are the episodes behind the stage, read here when they are needed and not given.
+    """
     source = stage.experience
     if source is None:
         return None, 0
     row = storage.read_part(runtime.data, "experiences", stage.subject.game.id, source.whole)[0]
     if row["text"] is not None:
         return row["text"], row["tokens_dropped"]
+    past = explored_so_far(runtime, stage) if past is None else past
     built: Built = await stage.subject.pathway.build(past, workshop(stage, asker, len(past)))
     if built.content_hash != row["content_hash"]:
         raise StageFailed(f"{stage.label}: the stored episodes no longer give the experience that was built from them")

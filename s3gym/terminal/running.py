@@ -1,6 +1,5 @@
 """``run`` and ``status``: what is done, what is left, and how it went."""
 
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -147,7 +146,7 @@ def _latest_config(data: Path) -> RunConfig:
     rows = Warehouse(data).sql("select config from stg_runs order by requested_at desc limit 1").to_dicts()
     if not rows:
         raise storage.StorageError(f"no run is recorded in {data}; run `s3gym run` first")
-    return RunConfig.model_validate(json.loads(rows[0]["config"]))
+    return RunConfig.model_validate_json(rows[0]["config"])
 
 
 def _print_summary(rows: list[dict[str, Any]]) -> None:
