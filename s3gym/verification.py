@@ -34,6 +34,8 @@ class Verdict(NamedTuple):
 
     subject: str
     problems: list[str]
+    is_replay: bool = False
+    """True for an episode that was replayed."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def _episodes(data: Path, game_id: str, part: str, expected: dict[str, Expected]
             problems += differences(game, episode, own)
         except (KeyError, TypeError, ValueError) as error:  # a value no play can have
             problems.append(f"cannot be replayed: {type(error).__name__}: {error}")
-        yield Verdict(episode.episode_id, problems)
+        yield Verdict(episode.episode_id, problems, is_replay=True)
     for episode_id in steps:
         yield Verdict(episode_id, ["steps are stored, the episode is not"])
 

@@ -80,6 +80,13 @@ def test_a_row_taken_away_is_named(copied: Path, table: str) -> None:
     assert f"{table}: " in problems(copied) and "the manifest says" in problems(copied)
 
 
+def test_only_episodes_count_as_replayed(copied: Path) -> None:
+    edit(copied, "judgments", lambda rows: rows[0].update(retain="other"))
+
+    assert sum(verdict.is_replay for verdict in verify_folder(copied)) == 3 + 2 * 7
+    assert sum(bool(verdict.problems) for verdict in verify_folder(copied)) == 1
+
+
 def test_links_taken_away_are_named(copied: Path) -> None:
     pq.write_table(storage.schema("cell_stages").empty_table(), storage.visible_files(copied, "cell_stages")[0])
 

@@ -97,7 +97,7 @@ def verify(data: Path) -> int:
     """Replays everything stored; the exit code."""
     count = wrong = 0
     for verdict in verify_folder(data):
-        count += 1
+        count += verdict.is_replay
         wrong += bool(verdict.problems)
         for problem in verdict.problems:
             console.print(f"{verdict.subject}: {problem}", style="red", markup=False, highlight=False, soft_wrap=True)
