@@ -396,7 +396,7 @@ def test_an_unknown_name_is_told_with_its_nearest(values: dict[str, Any], assign
             r"game\.snake\.evaluation\.size = 'big': expected int, such as 8",
         ),
         ("game.snake.evaluation.size=[7]", r"size = \[7\]: expected int"),
-        ("game.snake.evaluation.is_strict=1", "is_strict = 1: expected bool"),
+        ("game.snake.evaluation.collision_ends=1", "collision_ends = 1: expected bool"),
         ("game.snake.evaluation.size=50", r"game\.snake\.evaluation: size is 50, expected 6 to 10"),
         (
             "game.snake.evaluation.horizon=0",

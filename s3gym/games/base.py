@@ -11,8 +11,8 @@ import random
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 EXPLORATION = "exploration"
 EVALUATION = "evaluation"
@@ -21,6 +21,12 @@ END = "END"
 UNREADABLE = "The answer could not be read."
 END_POLICIES = ("invalid", "resign")
 TOO_EARLY = "The episode is not over."
+RESIGNED = "resigned"
+UNUSABLE_ANSWER = "unusable_answer"
+
+
+class EpisodeOver(RuntimeError):
+    """A finished episode was stepped, which is a mistake of the caller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +37,8 @@ class Config:
     """Most steps of an episode; an unusable answer costs one as well."""
     end_policy: str = "invalid"
     """What ``Answer: END`` before the end is: ``invalid``, or ``resign`` (ends with the score so far)."""
+    unusable_ends: bool = False
+    """Whether an unusable answer ends the episode, besides the step it always costs."""
 
     def __post_init__(self) -> None:
         if self.horizon < 1:
@@ -41,6 +49,20 @@ class Config:
     def to_json(self) -> str:
         """Canonical JSON: the text that is hashed and stored."""
         return json.dumps(asdict(self), sort_keys=True)
+
+
+ConfigT = TypeVar("ConfigT", bound=Config)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State(Generic[ConfigT]):
+    """What every moment of an episode has; each game adds its own, public or hidden."""
+
+    config: ConfigT
+    step_index: int = 0
+    """Steps taken so far."""
+    end_reason: str | None = None
+    """The rule that ended the episode; None while it goes on and when the horizon cut it off."""
 
 
 class Parsed(NamedTuple):
@@ -62,8 +84,12 @@ class Outcome(NamedTuple):
     """Verifier reward in the game's unit; for the benchmark only."""
     feedback: str
     """For the agent; never depends on hidden truth. May be empty."""
-    end_reason: str | None
-    """The rule that ended the episode, else None."""
+
+    @property
+    def end_reason(self) -> str | None:
+        """The rule that ended the episode, else None."""
+        reason: str | None = self.state.end_reason
+        return reason
 
 
 class Taken(NamedTuple):
@@ -91,28 +117,36 @@ Facts = Mapping[tuple[str, str], Mapping[str, int]]
 """(situation, action) -> outcome -> how often it was seen."""
 
 
-class Reader(Protocol):
+class Reader(ABC):
     """What a learner knows of a game before any experience: how to read it, never what an action leads to.
 
     All arguments are texts the agent saw: ``observation`` as made by ``Game.render``; ``after`` is the feedback,
-    if any, and the next observation.
+    if any, and the next observation. A game without ``facts`` and ``choose`` gives a learner nothing to learn with.
     """
 
+    @property
+    def is_learnable(self) -> bool:
+        """Whether the game says what its transitions show."""
+        return type(self).facts is not Reader.facts
+
+    @abstractmethod
     def actions(self, observation: str) -> list[str]:
         """Actions one could name from the stated rules alone, in a fixed order; never empty."""
 
-    def facts(self, before: str, action: str, after: str) -> Iterable[Fact]:
-        """What one transition shows; empty when the two states do not follow from each other."""
-
-    def choose(self, observation: str, facts: Facts, rng: random.Random) -> Move:
-        """Looks ahead with nothing but ``facts``; self_score is None where they say nothing."""
-
+    @abstractmethod
     def glance(self, observation: str, action: str) -> float:
         """The immediate reward one would guess from the stated rules; what a myopic player scores with."""
 
+    def facts(self, before: str, action: str, after: str) -> Iterable[Fact]:
+        """What one transition shows; empty when the two states do not follow from each other."""
+        return ()
 
-ConfigT = TypeVar("ConfigT", bound=Config)
-StateT = TypeVar("StateT")
+    def choose(self, observation: str, facts: Facts, rng: random.Random) -> Move:
+        """Looks ahead with nothing but ``facts``; self_score is None where they say nothing."""
+        return Move(rng.choice(self.actions(observation)), None)
+
+
+StateT = TypeVar("StateT", bound=State[Any])
 ViewT = TypeVar("ViewT")
 
 
@@ -135,6 +169,8 @@ class Game(ABC, Generic[ConfigT, StateT, ViewT]):
     players: ClassVar[Mapping[str, Player]]
     """At least ``random`` and ``expert``; further reference lines by name."""
     reader: ClassVar[Reader]
+    palette: ClassVar[Mapping[str, str]] = {}
+    """Colours for a person's terminal: a regular expression over the observation -> a rich style."""
 
     @abstractmethod
     def reset(self, config: ConfigT, seed: int) -> StateT:
@@ -161,14 +197,6 @@ class Game(ABC, Generic[ConfigT, StateT, ViewT]):
         """Applies a usable canonical action."""
 
     @abstractmethod
-    def spoil(self, state: StateT, feedback: str) -> Outcome:
-        """Applies the configuration's rule for an unusable answer: it costs the step, or ends the episode."""
-
-    @abstractmethod
-    def config_of(self, state: StateT) -> ConfigT:
-        """The configuration ``state`` is played under."""
-
-    @abstractmethod
     def layout(self, state: StateT) -> str:
         """A text of the start state with all that is drawn ahead; equal layouts are the same instance."""
 
@@ -179,6 +207,11 @@ class Game(ABC, Generic[ConfigT, StateT, ViewT]):
     @abstractmethod
     def smallest_positive_score(self, config: ConfigT) -> float:
         """Smallest positive final score of one episode."""
+
+    def spoil(self, state: StateT, feedback: str) -> Outcome:
+        """Applies the configuration's rule for an unusable answer: it costs the step, or ends the episode."""
+        end_reason = UNUSABLE_ANSWER if state.config.unusable_ends else None
+        return Outcome(replace(state, step_index=state.step_index + 1, end_reason=end_reason), 0.0, feedback)
 
     def exact_anchor(self, config: ConfigT, player: str) -> tuple[float, float] | None:
         """(mean, standard deviation) over instances where it can be computed; None where it must be sampled."""
@@ -202,12 +235,18 @@ class Game(ABC, Generic[ConfigT, StateT, ViewT]):
         return type(self.exploration)(**values)
 
     def take(self, state: StateT, text: str | None) -> Taken:
-        """One answer of the agent; ``text`` is the action part, None when no answer could be read."""
+        """One answer of the agent; ``text`` is the action part, None when no answer could be read.
+
+        Raises:
+            EpisodeOver: the episode has ended, or its horizon is reached.
+        """
+        if state.end_reason is not None or state.step_index >= state.config.horizon:
+            raise EpisodeOver(f"{self.id}: no step after {state.end_reason or 'the horizon'}; reset to play again")
         if text is None:
             return Taken("unparsable", None, self.spoil(state, UNREADABLE))
         if text.strip().strip(".").upper() == END:
-            if self.config_of(state).end_policy == "resign":
-                return Taken("ok", END, Outcome(state, 0.0, "", "resigned"))
+            if state.config.end_policy == "resign":
+                return Taken("ok", END, Outcome(replace(state, end_reason=RESIGNED), 0.0, ""))
             return Taken("invalid", None, self.spoil(state, TOO_EARLY))
         parsed = self.parse(text, self.view(state))
         if parsed.status not in USABLE or parsed.action is None:

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
+from s3gym.games._grammar import CELL, tidy, whole
 from s3gym.games._mines import (
     CELLS,
     EXPLODED,
@@ -35,18 +36,25 @@ from s3gym.games._mines import (
     put,
     showing,
 )
-from s3gym.games.base import Config, Fact, Facts, Game, Move, Outcome, Parsed, Player, Reader, is_next_step, stream
+from s3gym.games.base import (
+    Config,
+    Fact,
+    Facts,
+    Game,
+    Move,
+    Outcome,
+    Parsed,
+    Player,
+    Reader,
+    State,
+    is_next_step,
+    stream,
+)
 
 UNCOVER_VERB, FLAG_VERB, UNFLAG_VERB = "uncover", "flag", "unflag"
 OPEN = frozenset("012345678")
 
-_ACTION = re.compile(
-    r"(?P<verb>uncover|flag|unflag) ?[(\[{<]? ?"
-    r"(?P<row>-?[0-9]{1,9})(\.0*)?(?: ?, ?| )(?P<column>-?[0-9]{1,9})(\.0*)? ?[)\]}>]?",
-    re.IGNORECASE,
-)
-_AROUND = " .,;:!'\"`*"
-"""Punctuation and marks that may stand around an action."""
+_ACTION = re.compile(rf"(?P<verb>uncover|flag|unflag) ?{CELL}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +68,6 @@ class MinesweeperConfig(Config):
     """Mines that may explode without ending the episode."""
     is_first_safe: bool = True
     """A mine under the first uncovered cell moves away."""
-    unusable_ends: bool = False
-    """An unusable answer ends the episode; otherwise it changes nothing and costs the step."""
 
     def __post_init__(self) -> None:
         Config.__post_init__(self)
@@ -72,21 +78,19 @@ class MinesweeperConfig(Config):
             )
 
 
-@dataclass(frozen=True, slots=True)
-class MinesweeperState:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinesweeperState(State[MinesweeperConfig]):
     """The episode so far; ``mines``, ``spares`` and ``right`` are hidden."""
 
-    config: MinesweeperConfig
     mines: int
     """Mask of the mines, exploded ones included."""
     spares: tuple[int, ...]
     """Safe cells in the order in which they may take the mine under the first uncovered cell."""
     board: str
     """What the player sees, one glyph a cell."""
-    step_index: int
     lives: int
     """Extra lives left."""
-    right: int
+    right: int = 0
     """Mines that count for the score: flagged ones, and those credited at the end."""
 
 
@@ -329,7 +333,9 @@ class Minesweeper(Game[MinesweeperConfig, MinesweeperState, MinesweeperView]):
         count = rng.randint(config.mines_min, config.mines_max)
         cells = rng.sample(range(CELLS), CELLS)
         mines, spares = mask(cells[:count]), tuple(cells[count:])
-        return MinesweeperState(config, mines, spares, UNKNOWN * CELLS, 0, config.extra_lives, 0)
+        return MinesweeperState(
+            config=config, mines=mines, spares=spares, board=UNKNOWN * CELLS, lives=config.extra_lives
+        )
 
     def view(self, state: MinesweeperState) -> MinesweeperView:
         """Everything but where the mines are."""
@@ -406,15 +412,6 @@ class Minesweeper(Game[MinesweeperConfig, MinesweeperState, MinesweeperView]):
         after = replace(state, board=board, right=right, step_index=state.step_index + 1)
         return _settle(state, after, feedback)
 
-    def spoil(self, state: MinesweeperState, feedback: str) -> Outcome:
-        """Costs the step, and under ``unusable_ends`` the episode."""
-        after = replace(state, step_index=state.step_index + 1)
-        return Outcome(after, 0.0, feedback, "unusable_answer" if state.config.unusable_ends else None)
-
-    def config_of(self, state: MinesweeperState) -> MinesweeperConfig:
-        """The configuration."""
-        return state.config
-
     def layout(self, state: MinesweeperState) -> str:
         """The mines, and the order of the cells that may take one."""
         return f"mines {list(members(state.mines))} spares {list(state.spares)}"
@@ -430,10 +427,10 @@ class Minesweeper(Game[MinesweeperConfig, MinesweeperState, MinesweeperView]):
 
 def _target(text: str) -> tuple[str, int] | None:
     """(verb, cell) of an action text; the cell is -1 off the board; None when it is not an action."""
-    match = _ACTION.fullmatch(" ".join(text.split()).strip(_AROUND))
+    match = _ACTION.fullmatch(tidy(text))
     if match is None:
         return None
-    row, column = int(match["row"]), int(match["column"])
+    row, column = whole(match["row"]), whole(match["column"])
     is_on_board = 0 <= row < SIZE and 0 <= column < SIZE
     return match["verb"].lower(), SIZE * row + column if is_on_board else -1
 
@@ -452,7 +449,7 @@ def _uncover(state: MinesweeperState, cell: int) -> Outcome:
     for mine in members(state.mines):
         if board[mine] == UNKNOWN:
             board = put(board, mine, EXPLODED)
-    return Outcome(replace(state, board=board, step_index=step_index), 0.0, "A mine exploded.", "mine")
+    return Outcome(replace(state, board=board, step_index=step_index, end_reason="mine"), 0.0, "A mine exploded.")
 
 
 def _protected(state: MinesweeperState, cell: int) -> MinesweeperState:
@@ -471,12 +468,11 @@ def _settle(before: MinesweeperState, after: MinesweeperState, feedback: str) ->
     """
     count = after.mines.bit_count()
     flags, exploded = after.board.count(FLAG), after.board.count(EXPLODED)
-    end_reason = None
     if after.board.count(UNKNOWN) + flags + exploded == count:
-        after, end_reason = replace(after, right=count - exploded), "all_safe_open"
+        after = replace(after, right=count - exploded, end_reason="all_safe_open")
     elif flags == after.right == count - exploded:
-        end_reason = "all_mines_flagged"
-    return Outcome(after, after.right / count - before.right / count, feedback, end_reason)
+        after = replace(after, end_reason="all_mines_flagged")
+    return Outcome(after, after.right / count - before.right / count, feedback)
 
 
 GAME = Minesweeper()

@@ -20,11 +20,25 @@ import random
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar, NamedTuple
 
-from s3gym.games.base import Config, Fact, Facts, Game, Move, Outcome, Parsed, Player, Reader, is_next_step, stream
+from s3gym.games._grammar import tidy
+from s3gym.games.base import (
+    Config,
+    Fact,
+    Facts,
+    Game,
+    Move,
+    Outcome,
+    Parsed,
+    Player,
+    Reader,
+    State,
+    is_next_step,
+    stream,
+)
 
 OFFSETS = {"LEFT": (0, -1), "RIGHT": (0, 1), "UP": (-1, 0), "DOWN": (1, 0)}
 """(row, column) displacement of each action."""
@@ -60,8 +74,8 @@ class SnakeConfig(Config):
     apple_count: int = 3
     """Apples on the board at once, as far as they fit."""
     obstacle_count: int = 3
-    is_strict: bool
-    """Whether a collision or an unusable answer ends the episode instead of only costing the step."""
+    collision_ends: bool
+    """Whether a collision ends the episode instead of only costing the step."""
 
     def __post_init__(self) -> None:
         Config.__post_init__(self)
@@ -75,18 +89,17 @@ class SnakeConfig(Config):
 class Arena(NamedTuple):
     """What stays the same through an episode. A cell is ``row * size + column``."""
 
-    config: SnakeConfig
     ground: str
     """One glyph a cell: wall, obstacle or empty."""
     order: tuple[int, ...]
     """All free cells in the order in which they receive apples, again from the start after the last."""
 
 
-class SnakeState(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnakeState(State[SnakeConfig]):
     """One moment of an episode; ``arena.order`` and ``cursor`` are hidden."""
 
     arena: Arena
-    step_index: int
     heading: str
     body: Body
     apples: tuple[int, ...]
@@ -402,8 +415,8 @@ class Snake(Game[SnakeConfig, SnakeState, SnakeView]):
     id = "snake"
     VERSION = 1
     unit = "apples"
-    exploration = SnakeConfig(is_strict=False)
-    evaluation = SnakeConfig(is_strict=True)
+    exploration = SnakeConfig(collision_ends=False)
+    evaluation = SnakeConfig(collision_ends=True, unusable_ends=True)
     success_score = 8.0
     players: ClassVar[Mapping[str, Player]] = {"random": _random, "expert": _expert, "careful": _careful}
     reader = SnakeReader()
@@ -418,14 +431,15 @@ class Snake(Game[SnakeConfig, SnakeState, SnakeView]):
         ground = "".join(
             EMPTY if cell in inside else OBSTACLE if cell in obstacles else WALL for cell in range(config.size**2)
         )
-        arena = Arena(config, ground, tuple(order))
+        arena = Arena(ground, tuple(order))
         body = (_start(config.size),)
         apples, cursor = _refill(arena.order, 0, body, (), config.apple_count)
-        return SnakeState(arena, 0, "UP", body, apples, cursor)
+        return SnakeState(config=config, arena=arena, heading="UP", body=body, apples=apples, cursor=cursor)
 
     def view(self, state: SnakeState) -> SnakeView:
         """Everything but where the next apples will be."""
-        config, ground, _ = state.arena
+        config = state.config
+        ground = state.arena.ground
         return SnakeView(state.step_index, config.horizon, config.size, ground, state.heading, state.body, state.apples)
 
     def render(self, view: SnakeView) -> str:
@@ -449,7 +463,8 @@ class Snake(Game[SnakeConfig, SnakeState, SnakeView]):
     def rules(self, config: SnakeConfig) -> str:
         """Board, glyphs, movement, and what a mistake costs here."""
         size, last = config.size, config.size - 1
-        mistake = "ends the episode" if config.is_strict else "moves nothing and uses the step up"
+        collision = _told(config.collision_ends)
+        unusable = _told(config.unusable_ends)
         return (
             f"Snake: you steer a snake for at most {config.horizon} steps on a board of {size} x {size} "
             f"cells. A cell is written (row,column); rows 0 to {last} run top to bottom, columns 0 to {last} "
@@ -461,7 +476,7 @@ class Snake(Game[SnakeConfig, SnakeState, SnakeView]):
             "where none fits.\n"
             "Entering a wall, an obstacle or the body is a collision; the cell the tail is just leaving may "
             "be entered. Once the snake is longer than one cell it cannot turn straight back.\n"
-            f"A collision, turning straight back or an answer that is no direction {mistake}.\n"
+            f"A collision {collision}. Turning straight back or an answer that is no direction {unusable}.\n"
             "The score of the episode is the number of apples eaten. The reward of a step is 1 when an apple "
             "is eaten in it, else 0.\n"
             "Action: LEFT, RIGHT, UP or DOWN."
@@ -469,7 +484,7 @@ class Snake(Game[SnakeConfig, SnakeState, SnakeView]):
 
     def parse(self, text: str, view: SnakeView) -> Parsed:
         """One of the four words, in any case; the way straight back is invalid."""
-        word = text.strip().strip(".'\"()[]`*").upper()
+        word = tidy(text).strip("()[]").upper()
         if word not in OFFSETS:
             return Parsed("invalid", None, NO_DIRECTION)
         body = view.body
@@ -479,36 +494,33 @@ class Snake(Game[SnakeConfig, SnakeState, SnakeView]):
 
     def step(self, state: SnakeState, action: str) -> Outcome:
         """Moves, eats or collides."""
-        arena, step_index, _, body, apples, cursor = state
-        config = arena.config
+        config, arena, body, apples, cursor = state.config, state.arena, state.body, state.apples, state.cursor
+        step_index = state.step_index + 1
         head = body[0] + _strides(config.size)[action]
         is_eaten = head in apples
         rest = body if is_eaten else body[:-1]  # the tail leaves its cell before the head arrives
         if arena.ground[head] != EMPTY or head in rest:
-            return self._stay(state, BLOCKED, "collision")
+            end_reason = "collision" if config.collision_ends else None
+            return Outcome(replace(state, step_index=step_index, end_reason=end_reason), 0.0, BLOCKED)
         body = (head, *rest)
         if is_eaten:
             apples = tuple(cell for cell in apples if cell != head)
             apples, cursor = _refill(arena.order, cursor, body, apples, config.apple_count)
-        after = SnakeState(arena, step_index + 1, action, body, apples, cursor)
-        return Outcome(after, float(is_eaten), ATE if is_eaten else MOVED, None)
-
-    def spoil(self, state: SnakeState, feedback: str) -> Outcome:
-        """Nothing moves; in evaluation the episode ends."""
-        return self._stay(state, feedback, "unusable_answer")
-
-    def _stay(self, state: SnakeState, feedback: str, end_reason: str) -> Outcome:
-        after = state._replace(step_index=state.step_index + 1)
-        return Outcome(after, 0.0, feedback, end_reason if state.arena.config.is_strict else None)
-
-    def config_of(self, state: SnakeState) -> SnakeConfig:
-        """The configuration."""
-        return state.arena.config
+        after = SnakeState(
+            config=config,
+            step_index=step_index,
+            arena=arena,
+            heading=action,
+            body=body,
+            apples=apples,
+            cursor=cursor,
+        )
+        return Outcome(after, float(is_eaten), ATE if is_eaten else MOVED)
 
     def layout(self, state: SnakeState) -> str:
         """The ground and the order of apples, from which the rest of the start follows."""
-        config, ground, order = state.arena
-        return f"{ground} {config.apple_count} {' '.join(map(str, order))}"
+        ground, order = state.arena
+        return f"{ground} {state.config.apple_count} {' '.join(map(str, order))}"
 
     def reward_range(self, config: SnakeConfig) -> tuple[float, float]:
         """No apple or one."""
@@ -517,6 +529,10 @@ class Snake(Game[SnakeConfig, SnakeState, SnakeView]):
     def smallest_positive_score(self, config: SnakeConfig) -> float:
         """One apple."""
         return 1.0
+
+
+def _told(ends: bool) -> str:
+    return "ends the episode" if ends else "moves nothing and uses the step up"
 
 
 GAME = Snake()

@@ -23,7 +23,22 @@ from itertools import product, repeat
 from math import inf, sqrt
 from typing import ClassVar, NamedTuple
 
-from s3gym.games.base import Config, Fact, Facts, Game, Move, Outcome, Parsed, Player, Reader, is_next_step, stream
+from s3gym.games._grammar import tidy
+from s3gym.games.base import (
+    UNUSABLE_ANSWER,
+    Config,
+    Fact,
+    Facts,
+    Game,
+    Move,
+    Outcome,
+    Parsed,
+    Player,
+    Reader,
+    State,
+    is_next_step,
+    stream,
+)
 
 C, D = "collaborate", "cheat"
 PAYOFF = {(C, C): 2, (C, D): -1, (D, C): 3, (D, D): 0}
@@ -91,6 +106,7 @@ class TrustConfig(Config):
     """Chance of each strategy in the order of OPPONENTS; None takes them in turn by ``seed % 7``."""
 
     def __post_init__(self) -> None:
+        Config.__post_init__(self)
         if self.opponent_weights is not None and not _are_weights(self.opponent_weights):
             raise ValueError(
                 f"opponent_weights is {self.opponent_weights!r}, expected {len(OPPONENTS)} non-negative numbers with a "
@@ -107,14 +123,12 @@ def _are_weights(given: object) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class TrustState:
-    """The match so far; ``opponent`` is hidden."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustState(State[TrustConfig]):
+    """The match so far; ``opponent`` is hidden. A step is a round."""
 
-    config: TrustConfig
     opponent: str
-    round_index: int
-    record: Record
+    record: Record = ()
 
 
 class TrustView(NamedTuple):
@@ -320,11 +334,11 @@ class Trust(Game[TrustConfig, TrustState, TrustView]):
             opponent = OPPONENTS[seed % len(OPPONENTS)]
         else:
             opponent = stream(seed, "opponent").choices(OPPONENTS, weights=config.opponent_weights)[0]
-        return TrustState(config, opponent, 0, ())
+        return TrustState(config=config, opponent=opponent)
 
     def view(self, state: TrustState) -> TrustView:
         """Everything but the opponent's strategy."""
-        return TrustView(state.round_index, state.config.horizon, state.record)
+        return TrustView(state.step_index, state.config.horizon, state.record)
 
     def render(self, view: TrustView) -> str:
         """Round number and the record of the rounds that counted."""
@@ -346,7 +360,7 @@ class Trust(Game[TrustConfig, TrustState, TrustView]):
 
     def parse(self, text: str, view: TrustView) -> Parsed:
         """One of the two words, in any case."""
-        word = text.strip().strip(".'\"()[]").lower()
+        word = tidy(text).strip("()[]").lower()
         if word in (C, D):
             return Parsed("ok" if text == word else "repaired", word)
         return Parsed("invalid", None, "Neither collaborate nor cheat: the round is used up.")
@@ -354,17 +368,13 @@ class Trust(Game[TrustConfig, TrustState, TrustView]):
     def step(self, state: TrustState, action: str) -> Outcome:
         """Plays a round."""
         answer = STRATEGIES[state.opponent](state.record)
-        after = replace(state, round_index=state.round_index + 1, record=(*state.record, (action, answer)))
-        return Outcome(after, float(PAYOFF[action, answer]), f"The opponent chose to {answer}.", _end(after))
+        after = _advance(state, (*state.record, (action, answer)), None)
+        return Outcome(after, float(PAYOFF[action, answer]), f"The opponent chose to {answer}.")
 
     def spoil(self, state: TrustState, feedback: str) -> Outcome:
         """The round is gone for 0 points; neither side remembers it."""
-        after = replace(state, round_index=state.round_index + 1)
-        return Outcome(after, 0.0, feedback, _end(after))
-
-    def config_of(self, state: TrustState) -> TrustConfig:
-        """The configuration."""
-        return state.config
+        end_reason = UNUSABLE_ANSWER if state.config.unusable_ends else None
+        return Outcome(_advance(state, state.record, end_reason), 0.0, feedback)
 
     def layout(self, state: TrustState) -> str:
         """The opponent and the length of the match."""
@@ -396,7 +406,7 @@ class Trust(Game[TrustConfig, TrustState, TrustView]):
         return mean, sqrt(max(square - mean**2, 0.0))
 
     def _match(self, config: TrustConfig, opponent: str, player: str, line: tuple[str, ...]) -> float:
-        state, total = TrustState(config, opponent, 0, ()), 0.0
+        state, total = TrustState(config=config, opponent=opponent), 0.0
         unused = random.Random(0)
         for index in range(config.horizon):
             action = line[index] if line else self.players[player](self.view(state), unused).action
@@ -405,8 +415,12 @@ class Trust(Game[TrustConfig, TrustState, TrustView]):
         return total
 
 
-def _end(state: TrustState) -> str | None:
-    return "last_round" if state.round_index >= state.config.horizon else None
+def _advance(state: TrustState, record: Record, end_reason: str | None) -> TrustState:
+    """The next round; there is none after the last."""
+    step_index = state.step_index + 1
+    if step_index >= state.config.horizon:
+        end_reason = end_reason or "last_round"
+    return replace(state, step_index=step_index, record=record, end_reason=end_reason)
 
 
 GAME = Trust()

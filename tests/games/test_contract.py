@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from s3gym import registry
-from s3gym.games.base import EVALUATION, EXPLORATION, USABLE
+from s3gym.games.base import EVALUATION, EXPLORATION, USABLE, EpisodeOver
 
 GAMES = registry.names("s3gym.games")
 PHASES = (EXPLORATION, EVALUATION)
@@ -63,9 +63,11 @@ def follow(game: Any, config: Any, seed: int, choose: Choose) -> Iterator[Played
         if text is None:
             return
         taken = game.take(state, text)
-        state, reward, feedback, end_reason = taken.outcome
-        yield Played(before, text, taken.status, reward, feedback, end_reason, game.render(game.view(state)))
-        if end_reason:
+        outcome = taken.outcome
+        state = outcome.state
+        after = game.render(game.view(state))
+        yield Played(before, text, taken.status, outcome.reward, outcome.feedback, outcome.end_reason, after)
+        if outcome.end_reason:
             return
 
 
@@ -178,6 +180,15 @@ def test_end_before_the_end_is_invalid(game: Any, config: Any, text: str) -> Non
 def test_end_ends_the_episode_where_resigning_is_allowed(game: Any, config: Any) -> None:
     taken = game.take(game.reset(replace(config, end_policy="resign"), 1), "END")
     assert (taken.status, taken.outcome.reward, taken.outcome.end_reason) == ("ok", 0.0, "resigned")
+
+
+def test_stepping_a_finished_episode_raises(game: Any, config: Any) -> None:
+    start = game.reset(replace(config, end_policy="resign"), 1)
+    resigned = game.take(start, "END").outcome.state
+    out_of_steps = replace(start, step_index=config.horizon)
+    for over in (resigned, out_of_steps):
+        with pytest.raises(EpisodeOver, match=game.id):
+            game.take(over, None)
 
 
 # --- rewards and what the agent sees ------------------------------------------------------------------------

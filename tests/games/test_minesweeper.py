@@ -42,7 +42,7 @@ def position(drawing: str = WALL, config: MinesweeperConfig = EVALUATION) -> Min
     """A start state with its mines as drawn; spare cells in order."""
     glyphs = "".join(drawing.split())
     mines, spares = mask(showing(glyphs, "*")), tuple(showing(glyphs, "."))
-    return MinesweeperState(config, mines, spares, UNKNOWN * CELLS, 0, config.extra_lives, 0)
+    return MinesweeperState(config=config, mines=mines, spares=spares, board=UNKNOWN * CELLS, lives=config.extra_lives)
 
 
 def played(state: MinesweeperState, *actions: str) -> tuple[MinesweeperState, list[float], str | None]:

@@ -25,7 +25,7 @@ def position(picture: str, body: str, heading: str = "UP", config: SnakeConfig =
     apples = tuple(cell for cell, glyph in enumerate(glyphs) if glyph == "A")
     cells = tuple(int(name[0]) * size + int(name[1]) for name in body.split())
     config = replace(config, size=size, apple_count=len(apples))
-    return SnakeState(Arena(config, ground, free), 0, heading, cells, apples, 0)
+    return SnakeState(config=config, arena=Arena(ground, free), heading=heading, body=cells, apples=apples, cursor=0)
 
 
 OPEN = "######## #......# #......# #......# #......# #......# #......# ########"
@@ -65,7 +65,7 @@ def test_both_phases_draw_the_same_instance_from_the_same_seed() -> None:
 
 def test_impossible_configurations_say_what_to_change() -> None:
     with pytest.raises(ValueError, match="size is 5, expected 6 to 10"):
-        SnakeConfig(is_strict=True, size=5)
+        SnakeConfig(collision_ends=True, size=5)
     with pytest.raises(ValueError, match="no layout with 40 obstacles found on 8 x 8.*fewer obstacles"):
         GAME.reset(replace(STRICT, obstacle_count=40), 1)
     with pytest.raises(ValueError, match="no layout with 33 obstacles"):
@@ -76,7 +76,7 @@ def test_impossible_configurations_say_what_to_change() -> None:
 
 
 def test_the_observation_shows_step_heading_numbered_board_and_body() -> None:
-    state = position(ONE_APPLE, "43 44 54")._replace(step_index=6, heading="LEFT")
+    state = replace(position(ONE_APPLE, "43 44 54"), step_index=6, heading="LEFT")
     assert GAME.render(GAME.view(state)) == (
         "Step 7 of 64. Heading: LEFT.\n"
         "  0 1 2 3 4 5 6 7\n"
@@ -137,8 +137,8 @@ def test_a_collision_is_a_usable_action_that_moves_nothing_or_ends_the_episode(
         before = position(ONE_APPLE.replace("A", "."), body, heading, config)
         taken = GAME.take(before, action)
         assert (taken.status, taken.action) == ("ok", action)
-        assert taken.outcome.state == before._replace(step_index=1)
-        assert taken.outcome[1:] == (0.0, "Blocked: nothing moved.", end_reason)
+        assert taken.outcome.state == replace(before, step_index=1, end_reason=end_reason)
+        assert taken.outcome[1:] == (0.0, "Blocked: nothing moved.")
 
 
 def test_a_single_cell_may_turn_straight_back() -> None:
@@ -152,8 +152,7 @@ def test_a_longer_snake_turning_straight_back_is_invalid(body: str) -> None:
         before = position(OPEN, body, "UP", config)
         taken = GAME.take(before, "DOWN")
         assert (taken.status, taken.action) == ("invalid", None)
-        assert taken.outcome.state == before._replace(step_index=1)
-        assert taken.outcome.end_reason == end_reason
+        assert taken.outcome.state == replace(before, step_index=1, end_reason=end_reason)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +209,8 @@ def play(player: Player, config: SnakeConfig, seed: int) -> tuple[float, bool]:
     state, rng, rewards, is_exact = GAME.reset(config, seed), random.Random(seed), [], True
     for _ in range(config.horizon):
         move = player(GAME.view(state), rng)
-        state, reward, _, end_reason = GAME.take(state, move.action).outcome
+        outcome = GAME.take(state, move.action).outcome
+        state, reward, end_reason = outcome.state, outcome.reward, outcome.end_reason
         rewards.append(reward)
         is_exact = is_exact and move.self_score == reward
         if end_reason:
@@ -325,7 +325,8 @@ def test_facts_from_six_exploration_episodes_make_a_learner_that_evaluates_far_b
         state, rng, rewards = GAME.reset(config, seed), random.Random(seed), []
         for _ in range(config.horizon):
             action = GAME.reader.choose(text_of(state), facts, rng).action
-            _, reward, _, end_reason = GAME.take(state, action).outcome
+            outcome = GAME.take(state, action).outcome
+            reward, end_reason = outcome.reward, outcome.end_reason
             state = learn(facts, state, action)
             rewards.append(reward)
             if end_reason:

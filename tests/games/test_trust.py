@@ -31,9 +31,9 @@ def facing(opponent: str) -> TrustConfig:
 
 def follow(opponent: str, line: str) -> tuple[str, float]:
     """The opponent's answers to a line of choices, as letters, and the player's points."""
-    state, points = TrustState(GAME.evaluation, opponent, 0, ()), 0.0
+    state, points = TrustState(config=GAME.evaluation, opponent=opponent), 0.0
     for letter in line:
-        state, reward, _, _ = GAME.step(state, WORDS[letter])
+        state, reward, _ = GAME.step(state, WORDS[letter])
         points += reward
     return "".join("C" if answer == C else "D" for _, answer in state.record), points
 
@@ -209,13 +209,13 @@ def test_a_single_opponent_may_be_asked_for() -> None:
 
 
 def test_an_unusable_answer_uses_the_round_up_for_nothing_and_nobody_remembers_it() -> None:
-    state = TrustState(GAME.evaluation, "copykitten", 0, ())
+    state = TrustState(config=GAME.evaluation, opponent="copykitten")
     for answer, reward in (("cheat", 3.0), ("steal", 0.0), ("cheat", 3.0), (None, 0.0), ("cheat", 0.0)):
         # the second and the fourth round never happened, so the last meets two cheats in a row
         state, paid, _, end_reason = GAME.take(state, answer).outcome
         assert (paid, end_reason) == (reward, None)
 
-    assert state.round_index == 5
+    assert state.step_index == 5
     assert state.record == ((D, C), (D, C), (D, D))
 
 
@@ -230,7 +230,7 @@ def test_ten_unusable_answers_are_a_match_of_no_points() -> None:
 
 
 def test_the_observation_is_the_round_and_the_record() -> None:
-    state = TrustState(GAME.evaluation, "stubborn", 3, ((C, C), (D, C)))
+    state = TrustState(config=GAME.evaluation, opponent="stubborn", step_index=3, record=((C, C), (D, C)))
 
     assert GAME.render(GAME.view(state)) == (
         "Round 4 of 10.\nRecord (you/opponent): collaborate/collaborate cheat/collaborate"
@@ -243,7 +243,9 @@ def test_the_observation_is_the_round_and_the_record() -> None:
 
 
 def observation(record: Record) -> str:
-    return GAME.render(GAME.view(TrustState(GAME.evaluation, "pink", len(record), record)))
+    return GAME.render(
+        GAME.view(TrustState(config=GAME.evaluation, opponent="pink", step_index=len(record), record=record))
+    )
 
 
 def learn(*matches: tuple[str, str]) -> Seen:

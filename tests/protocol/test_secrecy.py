@@ -166,7 +166,7 @@ def orchard(is_swapped: bool) -> Snake:
             state = super().reset(config, seed)
             shown, later = state.arena.order[: state.cursor], state.arena.order[state.cursor :]
             order = (*shown, *later[::-1]) if is_swapped else state.arena.order
-            return state._replace(arena=state.arena._replace(order=order))
+            return replace(state, arena=state.arena._replace(order=order))
 
     return Orchard()
 
