@@ -212,8 +212,9 @@ def test_an_unusable_answer_uses_the_round_up_for_nothing_and_nobody_remembers_i
     state = TrustState(config=GAME.evaluation, opponent="copykitten")
     for answer, reward in (("cheat", 3.0), ("steal", 0.0), ("cheat", 3.0), (None, 0.0), ("cheat", 0.0)):
         # the second and the fourth round never happened, so the last meets two cheats in a row
-        state, paid, _, end_reason = GAME.take(state, answer).outcome
-        assert (paid, end_reason) == (reward, None)
+        outcome = GAME.take(state, answer).outcome
+        state = outcome.state
+        assert (outcome.reward, outcome.end_reason) == (reward, None)
 
     assert state.step_index == 5
     assert state.record == ((D, C), (D, C), (D, D))
@@ -222,9 +223,10 @@ def test_an_unusable_answer_uses_the_round_up_for_nothing_and_nobody_remembers_i
 def test_ten_unusable_answers_are_a_match_of_no_points() -> None:
     state, ends = GAME.reset(GAME.evaluation, 1), []
     for _ in range(10):
-        state, reward, _, end_reason = GAME.take(state, "collaborate, please").outcome
-        assert reward == 0.0
-        ends.append(end_reason)
+        outcome = GAME.take(state, "collaborate, please").outcome
+        state = outcome.state
+        assert outcome.reward == 0.0
+        ends.append(outcome.end_reason)
 
     assert ends == [None] * 9 + ["last_round"]
 
