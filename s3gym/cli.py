@@ -148,11 +148,15 @@ def sql(query: str | None, data: Path, output: str, out: Path | None, run_id: st
 
 
 @main.command()
-def games() -> None:
-    """List the games, their versions, horizons and players."""
-    from s3gym.terminal import playing
+@click.argument("game", required=False)
+def games(game: str | None) -> None:
+    """List the games with their scales; with GAME, its card: rules, actions, reward, splits, source."""
+    from s3gym.terminal import scales
 
-    playing.show_games()
+    if game is None:
+        scales.show_games()
+    else:
+        scales.show_card(game)
 
 
 @main.command()
@@ -188,7 +192,11 @@ def verify(data: Path) -> None:
 @main.command()
 @click.option("--game", "games", multiple=True, help="Repeatable; default: all.")
 @click.option(
-    "--episodes", type=click.IntRange(min=2), default=600, show_default=True, help="Where the mean is sampled."
+    "--episodes",
+    type=click.IntRange(min=2),
+    default=200,
+    show_default=True,
+    help="At least so many where a mean is sampled; more until its standard error is 3 % of the scale.",
 )
 @click.option(
     "--data",
@@ -200,7 +208,7 @@ def verify(data: Path) -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     default=Path("anchors.csv"),
     show_default=True,
-    help="Without --data: the games' own configurations, as shipped in s3gym/anchors.csv.",
+    help="Without --data: the games' own configurations, as shipped in s3gym/anchors.csv; current rows are kept.",
 )
 def anchors(games: tuple[str, ...], episodes: int, data: Path | None, out: Path) -> None:
     """Measure the reference players that set the normalised scale."""

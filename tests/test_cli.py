@@ -385,14 +385,30 @@ def test_a_report_of_a_run_that_is_not_there_is_refused(measured: Path, tmp_path
 def test_anchors_are_written_as_csv(tmp_path: Path) -> None:
     out = tmp_path / "anchors.csv"
 
-    told = cli("anchors", "--game", "snake", "--episodes", "3", "--out", out)
+    told = cli("anchors", "--game", "snake", "--episodes", "40", "--out", out)
 
-    assert told.exit_code == 0
+    assert told.exit_code == 0, told.output
     rows = list(csv.DictReader(out.open(newline="")))
     assert [(row["phase"], row["player"]) for row in rows] == [
         (phase, player) for phase in ("exploration", "evaluation") for player in ("random", "expert", "careful")
     ]
-    assert {row["episode_count"] for row in rows} == {"3"}
+    assert {row["episode_count"] for row in rows} == {"40"}  # a sixth of the scale over sqrt(40) is below 3 %
+
+
+def test_anchors_of_a_present_version_are_kept_and_others_dropped(tmp_path: Path) -> None:
+    out = tmp_path / "anchors.csv"
+    cli("anchors", "--game", "trust", "--out", out)
+    text = out.read_text()
+    kept, stale = text.splitlines()[-1], text.splitlines()[1]
+    marked = kept.rsplit(",", 5)[0] + ",1234.5,0.0,0.0,0,1"
+    out.write_text(text.replace(kept, marked).replace(stale, stale.replace(stale.split(",")[1], "0" * 16)))
+
+    told = cli("anchors", "--game", "trust", "--out", out)
+
+    assert told.exit_code == 0, told.output
+    assert marked in out.read_text()  # not measured again
+    assert stale in out.read_text()  # measured again: its configuration was another
+    assert "0" * 16 not in out.read_text()
 
 
 def test_lists_go_into_csv_as_json(measured: Path) -> None:

@@ -3,7 +3,8 @@
 ``player:random``, ``player:expert`` and a game's other reference players act on the public view.
 ``player:learner`` is the positive control and ``player:myopic`` the negative one: both read *only their prompt*.
 The learner knows how to read a board and what an event is worth, but not what an action leads to: that it counts in
-the transitions it is shown and looks ahead with the counts. Of earlier episodes it trusts only steps it scored
+the transitions it is shown and looks ahead with the counts; where a game's reader has no facts it says that it has
+nothing to learn with and acts at random. Of earlier episodes it trusts only steps it scored
 itself, so its gain needs every link: testing, judging, and carrying on.
 
 Options: ``confidence=over|under`` makes self-scores always the highest possible, or never positive;
@@ -40,6 +41,9 @@ READERS = ("learner", "myopic")
 OPTIONS = {"confidence": ("over", "under"), "hints": ("shuffled", "unscored")}
 VERSION = 1
 """Raised when a reader's behaviour changes; a game's own players are covered by the game's VERSION."""
+
+NOTHING_TO_RETAIN = "Nothing to retain."
+NOTHING_TO_LEARN_WITH = "Nothing to retain: there is nothing to learn this game with."
 
 Facts = dict[tuple[str, str], Counter[str]]
 
@@ -118,6 +122,8 @@ class PlayerModel:
         return f"Final score: {expected:g}\nSuccess: {belief}\nRetain: what scored\nAvoid: what did not"
 
     def _remember(self, request: Request, rng: random.Random) -> str:
+        if self.player == "learner" and not request.scene.reader.is_learnable:
+            return NOTHING_TO_LEARN_WITH
         if self.player == "learner":
             facts = self._earlier_facts(request)
             lines = [
@@ -131,7 +137,7 @@ class PlayerModel:
             best = _best_habit(text, self.options.get("hints"))
             if best is not None:
                 return f"- best action | {best[0]} | self-score {best[1]:g}"
-        return "Nothing to retain."
+        return NOTHING_TO_RETAIN
 
 
 def load(spec: str) -> PlayerModel:

@@ -1,36 +1,80 @@
 """Measures reference players: the two ends and the extra lines of a game's scale."""
 
+import csv
+import io
 import random
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, fields
 from math import sqrt
+from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, get_type_hints
 
+from s3gym.errors import Explained
 from s3gym.games.base import Config, Game
 from s3gym.protocol.splits import hashed
 from s3gym.records import Anchor
 
+ENDS = ("random", "expert")
+LARGEST_ERROR = 0.03
+"""Standard error of a mean as a share of the scale from random to expert; episodes are added until it is met."""
+MOST_EPISODES = 10_000
+"""Where even these do not meet it, the table says so by its standard error."""
 
-def measure_anchor(game: Game[Any, Any, Any], config: Config, phase: str, player: str, episode_count: int) -> Anchor:
-    """The mean score of ``player`` under ``config``: exact where the game can say it, else over that many episodes."""
-    exact = game.exact_anchor(config, player)
-    if exact is None:
-        scores = [
-            play_out(game, config, player, hashed("anchor", game.id, phase, index)) for index in range(episode_count)
-        ]
-        mean, deviation = fmean(scores), stdev(scores)
-    else:
-        mean, deviation = exact
-    return Anchor(
-        game=game.id,
-        config_id=game.config_id(config),
-        phase=phase,
-        player=player,
-        mean=mean,
-        standard_deviation=deviation,
-        standard_error=0.0 if exact else deviation / sqrt(episode_count),
-        episode_count=0 if exact else episode_count,
-        game_version=game.VERSION,
-    )
+
+class AnchorsError(Explained, ValueError):
+    """A file is no table of anchors."""
+
+
+def read_anchors(path: Path) -> list[Anchor]:
+    """The rows of a CSV file as ``anchors_csv`` writes it.
+
+    Raises:
+        AnchorsError: it cannot be read, lacks a column or holds another type.
+    """
+    kinds = get_type_hints(Anchor)
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            if not kinds.keys() <= set(reader.fieldnames or ()):
+                raise ValueError(f"its columns are {reader.fieldnames}")
+            return [Anchor(**{name: kind(row[name]) for name, kind in kinds.items()}) for row in reader]
+    except (OSError, ValueError, TypeError, csv.Error) as error:
+        raise AnchorsError(f"{path} is no table of anchors: {error}; expected columns: {', '.join(kinds)}") from None
+
+
+def anchors_csv(rows: Iterable[Anchor]) -> str:
+    """The rows as CSV with a header."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [field.name for field in fields(Anchor)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in rows)
+    return text.getvalue()
+
+
+def measure_scale(game: Game[Any, Any, Any], config: Config, phase: str, at_least: int) -> Iterator[Anchor]:
+    """The anchors of all players under ``config``, random and expert first: exact where the game can say it."""
+    scores: dict[str, list[float]] = {}
+    for player in sorted(game.players, key=lambda name: name not in ENDS):
+        if (exact := game.exact_anchor(config, player)) is not None:
+            yield _anchor(game, config, phase, player, *exact)
+            continue
+        extend(scores.setdefault(player, []), game, config, phase, player, at_least)
+        if player == "random":  # its error has to wait for the other end of the scale
+            continue
+        scale = abs(fmean(scores["expert"]) - fmean(scores["random"]))
+        for name in ENDS if player == "expert" else (player,):
+            while stdev(scores[name]) / sqrt(len(scores[name])) > LARGEST_ERROR * scale:
+                if len(scores[name]) >= MOST_EPISODES:
+                    break
+                extend(scores[name], game, config, phase, name, len(scores[name]) + at_least)
+            yield _sampled(game, config, phase, name, scores[name])
+
+
+def extend(scores: list[float], game: Game[Any, Any, Any], config: Config, phase: str, player: str, count: int) -> None:
+    """Plays episodes until there are ``count`` scores; the same ones in the same order, however they are asked for."""
+    for index in range(len(scores), count):
+        scores.append(play_out(game, config, player, hashed("anchor", game.id, phase, index)))
 
 
 def play_out(game: Game[Any, Any, Any], config: Config, player: str, seed: int) -> float:
@@ -43,3 +87,30 @@ def play_out(game: Game[Any, Any, Any], config: Config, player: str, seed: int) 
         if outcome.end_reason is not None:
             break
     return game.final_score(rewards)
+
+
+def _sampled(game: Game[Any, Any, Any], config: Config, phase: str, player: str, scores: list[float]) -> Anchor:
+    return _anchor(game, config, phase, player, fmean(scores), stdev(scores), len(scores))
+
+
+def _anchor(
+    game: Game[Any, Any, Any],
+    config: Config,
+    phase: str,
+    player: str,
+    mean: float,
+    deviation: float,
+    episode_count: int = 0,
+) -> Anchor:
+    """A row; without episodes the mean is exact."""
+    return Anchor(
+        game=game.id,
+        config_id=game.config_id(config),
+        phase=phase,
+        player=player,
+        mean=mean,
+        standard_deviation=deviation,
+        standard_error=deviation / sqrt(episode_count) if episode_count else 0.0,
+        episode_count=episode_count,
+        game_version=game.VERSION,
+    )
