@@ -1,6 +1,7 @@
 """A model that says what a test tells it to, and the frame of one episode for it to be played in."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from s3gym.models.base import Completion, Decoding, ModelError, Request, Scene, estimate_tokens
@@ -56,7 +57,7 @@ class Untouchable:
 
 def blind(scene: Scene) -> Scene:
     """The same scene with a view and with players that nobody may look at."""
-    return Scene(Untouchable(), scene.reader, scene.reward_range, scene.success_score, Untouchable())
+    return replace(scene, players=Untouchable(), view=Untouchable())
 
 
 def part(**changes: Any) -> Part:

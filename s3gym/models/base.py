@@ -73,6 +73,8 @@ class Scene:
     """The game's ``reader``."""
     reward_range: tuple[float, float]
     success_score: float
+    score_aggregation: str
+    """``sum`` or ``mean`` of the rewards of an episode."""
     view: Any = None
     """The public view of the current step; None outside a step."""
 

@@ -117,7 +117,7 @@ class PlayerModel:
         scores = [turn.self_score for turn in turns(list(blocks(text))) if turn.self_score is not None]
         if not scores:
             return "Final score: unknown\nSuccess: unknown"
-        expected = sum(scores)
+        expected = sum(scores) / (len(scores) if request.scene.score_aggregation == "mean" else 1)
         belief = 1 if expected >= request.scene.success_score - 1e-9 else 0
         return f"Final score: {expected:g}\nSuccess: {belief}\nRetain: what scored\nAvoid: what did not"
 

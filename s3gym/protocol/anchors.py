@@ -54,21 +54,22 @@ def anchors_csv(rows: Iterable[Anchor]) -> str:
 
 def measure_scale(game: Game[Any, Any, Any], config: Config, phase: str, at_least: int) -> Iterator[Anchor]:
     """The anchors of all players under ``config``, random and expert first: exact where the game can say it."""
-    scores: dict[str, list[float]] = {}
+    exact = {player: game.exact_anchor(config, player) for player in game.players}
+    scores: dict[str, list[float]] = {player: [] for player in game.players}
+    for player in ENDS:
+        if exact[player] is None:
+            extend(scores[player], game, config, phase, player, at_least)
+    low, high = (known[0] if (known := exact[player]) else fmean(scores[player]) for player in ENDS)
     for player in sorted(game.players, key=lambda name: name not in ENDS):
-        if (exact := game.exact_anchor(config, player)) is not None:
-            yield _anchor(game, config, phase, player, *exact)
+        if (known := exact[player]) is not None:
+            yield _anchor(game, config, phase, player, *known)
             continue
-        extend(scores.setdefault(player, []), game, config, phase, player, at_least)
-        if player == "random":  # its error has to wait for the other end of the scale
-            continue
-        scale = abs(fmean(scores["expert"]) - fmean(scores["random"]))
-        for name in ENDS if player == "expert" else (player,):
-            while stdev(scores[name]) / sqrt(len(scores[name])) > LARGEST_ERROR * scale:
-                if len(scores[name]) >= MOST_EPISODES:
-                    break
-                extend(scores[name], game, config, phase, name, len(scores[name]) + at_least)
-            yield _sampled(game, config, phase, name, scores[name])
+        sample = scores[player]
+        while len(sample) < at_least or _error(sample) > LARGEST_ERROR * abs(high - low):
+            if len(sample) >= MOST_EPISODES:
+                break
+            extend(sample, game, config, phase, player, len(sample) + at_least)
+        yield _anchor(game, config, phase, player, fmean(sample), stdev(sample), len(sample))
 
 
 def extend(scores: list[float], game: Game[Any, Any, Any], config: Config, phase: str, player: str, count: int) -> None:
@@ -89,8 +90,8 @@ def play_out(game: Game[Any, Any, Any], config: Config, player: str, seed: int) 
     return game.final_score(rewards)
 
 
-def _sampled(game: Game[Any, Any, Any], config: Config, phase: str, player: str, scores: list[float]) -> Anchor:
-    return _anchor(game, config, phase, player, fmean(scores), stdev(scores), len(scores))
+def _error(scores: list[float]) -> float:
+    return stdev(scores) / sqrt(len(scores))
 
 
 def _anchor(

@@ -127,7 +127,8 @@ async def play(game: Game[Any, Any, Any], config: Config, asker: Asker, part: Pa
 
 def scene_of(game: Game[Any, Any, Any], config: Config, view: Any = None) -> Scene:
     """The public side of a game, for scripted players."""
-    return Scene(game.players, game.reader, game.reward_range(config), game.success_score, view)
+    reward_range = game.reward_range(config)
+    return Scene(game.players, game.reader, reward_range, game.success_score, game.score_aggregation, view)
 
 
 def past_episode(episode: Episode, steps: list[Step]) -> PastEpisode:

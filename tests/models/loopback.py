@@ -105,7 +105,7 @@ def request_of(
         purpose="act",
         seed=seed,
         decoding=Decoding(temperature=temperature, max_output_tokens=100, timeout_seconds=timeout_seconds),
-        scene=Scene(players=None, reader=None, reward_range=(0.0, 1.0), success_score=1.0),
+        scene=Scene(players=None, reader=None, reward_range=(0.0, 1.0), success_score=1.0, score_aggregation="sum"),
     )
 
 

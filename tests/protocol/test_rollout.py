@@ -141,11 +141,11 @@ def test_end_before_the_end_is_invalid_and_shown_as_it_was_written() -> None:
         ("", "unparsable", None),
         ("\x00\x01\x02 Answer", "unparsable", None),
         ("Answer: , Score: 1", "unparsable", None),
-        ("Answer: steal, Score: 1", "invalid", None),
+        ("Answer: steal, Score: 1", "unparsable", None),
         ("Answer: cheat, Score: 1\nAnswer: collaborate, Score: 2", "repaired", "collaborate"),
         ("**Answer: Cheat.**", "repaired", "cheat"),
         ("x" * 1_000_000 + "\nAnswer: cheat, Score: 3", "ok", "cheat"),
-        ("Answer: " + "(" * 1_000_000, "invalid", None),
+        ("Answer: " + "(" * 1_000_000, "unparsable", None),
     ],
     ids=lambda value: str(value)[:20],
 )

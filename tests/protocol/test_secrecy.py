@@ -103,7 +103,8 @@ def test_no_reward_score_or_success_reaches_a_prompt(
     assert {row["verifier_reward"] for row in rows(tmp_path / "canary", "steps")} == {CANARY_REWARD}
     assert {row["final_score"] for row in rows(tmp_path / "canary", "episodes")} == {CANARY_SCORE}
     assert {row["is_success"] for row in rows(tmp_path / "canary", "episodes")} == {True}
-    assert False in {row["is_success"] for row in rows(tmp_path / "plain", "episodes")}
+    was_success = {row["is_success"] for row in rows(tmp_path / "plain", "episodes")}
+    assert False in was_success or player == "expert"  # who may be perfect
     # ... and nobody was
     assert {purpose for purpose, _ in told} == {"act", "judge", "remember"}
     assert told == plain

@@ -84,7 +84,7 @@ def test_a_changed_value_of_a_step_is_named_and_it_alone(snake: Played, changes:
         ({"seed": 4}, "seed: instance .* is stored, seed 4 gives"),
         ({"instance_id": "abc"}, "seed: instance abc is stored, seed 3 gives"),
         ({"step_count": 1}, "steps: .* stored, step_count is 1"),
-        ({"game_version": 0}, "game_version: stored 0, installed 1"),
+        ({"game_version": 0}, f"game_version: stored 0, installed {SNAKE.VERSION}"),
     ],
     ids=str,
 )
