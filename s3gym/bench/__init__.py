@@ -1,0 +1,1 @@
+"""How fast the program itself is, on this machine. Nothing here is part of an experiment."""
