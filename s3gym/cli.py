@@ -162,9 +162,9 @@ def games(game: str | None) -> None:
 @main.command()
 @click.argument("game")
 @click.option("--phase", type=click.Choice(["exploration", "evaluation"]), default="exploration", show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
-def play(game: str, phase: str, seed: int) -> None:
-    """Play GAME yourself, with the text an agent sees."""
+@click.option("--seed", type=int, help="Names the instance; default: a random one, which is told.")
+def play(game: str, phase: str, seed: int | None) -> None:
+    """Play GAME yourself, with the text an agent sees; at the end you hear the score."""
     from s3gym.terminal import playing
 
     playing.play_by_hand(game, phase, seed)
@@ -218,3 +218,29 @@ def anchors(games: tuple[str, ...], episodes: int, data: Path | None, out: Path)
         measuring.measure_for_package(games, episodes, out)
     else:
         measuring.measure_for_folder(games, episodes, data)
+
+
+@main.group(cls=_Commands)
+def bench() -> None:
+    """Measure how fast the program is on this machine."""
+
+
+@bench.command("games")
+@click.option("--game", "games", multiple=True, help="Repeatable; default: all.")
+@click.option("--phase", type=click.Choice(["exploration", "evaluation"]), default="evaluation", show_default=True)
+@click.option("--steps", type=click.IntRange(min=1), default=15_000, show_default=True, help="Steps of one pass.")
+@click.option("--repeat", type=click.IntRange(min=1), default=5, show_default=True, help="Passes; the best counts.")
+@click.option("--textarena", "has_textarena", is_flag=True, help="Time TextArena beside it; installed from PyPI.")
+@click.option(
+    "--env",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder that keeps TextArena's environment; default: a temporary one.",
+)
+@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def bench_games(has_textarena: bool, env: Path | None, **request: Any) -> None:
+    """Time the games: steps a second on one core with a random player, beside the reference platform's."""
+    from s3gym.terminal import benching
+
+    if env is not None and not has_textarena:
+        raise click.UsageError("--env is where TextArena is installed: give --textarena as well")
+    sys.exit(benching.bench_games(**request, has_textarena=has_textarena, env=env))

@@ -146,12 +146,12 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unexpected_error_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("s3gym.terminal.playing.show_games", lambda: 1 // 0)
+    monkeypatch.setattr("s3gym.terminal.scales.show_games", lambda: 1 // 0)
 
     assert isinstance(cli("games").exception, ZeroDivisionError)
 
 
-# --- games and play -----------------------------------------------------------------------------------------
+# --- games --------------------------------------------------------------------------------------------------
 
 
 def test_games_lists_every_game_with_its_players() -> None:
@@ -161,31 +161,6 @@ def test_games_lists_every_game_with_its_players() -> None:
     for name in registry.names("s3gym.games"):
         assert name in told.output
     assert "tit_for_tat" in told.output
-
-
-def test_a_person_plays_and_hears_the_score_at_the_end() -> None:
-    # evaluation, seed 1: pink. Ten rounds of cheating pay 3 each
-    told = cli("play", "trust", "--phase", "evaluation", "--seed", "1", typed="cheat\n" * 10)
-
-    assert told.exit_code == 0
-    assert "you play 10 rounds against one opponent" in told.output
-    assert told.output.count("The opponent chose to collaborate.") == 10
-    assert told.output.endswith("10 steps, ended by last_round. Final score: 30 points\n")
-
-
-@pytest.mark.parametrize("typed", ["cheat\n\n", "cheat\n"])
-def test_a_person_may_stop_with_an_empty_line_or_the_end_of_input(typed: str) -> None:
-    told = cli("play", "trust", "--phase", "evaluation", "--seed", "1", typed=typed)
-
-    assert told.exit_code == 0
-    assert "1 steps, stopped. Final score: 3 points" in told.output
-
-
-def test_an_answer_that_is_none_is_told_and_costs_the_round() -> None:
-    told = cli("play", "trust", "--phase", "evaluation", "--seed", "1", typed="[bold]steal[/bold]\n\n")
-
-    assert "Neither collaborate nor cheat" in told.output
-    assert "Final score: 0 points" in told.output
 
 
 # --- run and status -----------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ def measure_for_package(games: tuple[str, ...], at_least: int, out: Path) -> Non
     What ``out`` already holds for a game's present VERSION, over as many episodes, is kept; what belongs to another
     VERSION is dropped. The file is written after each configuration, so that a stop loses little.
     """
+    for name in games:
+        load(GAMES, name, "game")  # an unknown name is told before anything is measured
     configs = {
         (name, phase): (game, getattr(game, phase))
         for name in names(GAMES)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from s3gym import storage
-from s3gym.terminal.console import console, plain, verbatim
+from s3gym.terminal.board import palette_of, show
+from s3gym.terminal.console import ask, console, exact, inert, plain, verbatim
 from s3gym.verification import verify_folder
 from s3gym.warehouse import Warehouse
 
@@ -45,16 +47,21 @@ def show_sql(
         storage.write_bytes(out, content.getvalue())
         return
     if output == "table":
-        table = Table(*map(escape, frame.columns))
+        table = Table(*map(_cell, frame.columns))
         for row in frame.iter_rows():
-            table.add_row(*("" if value is None else escape(str(value)) for value in row))
+            table.add_row(*("" if value is None else _cell(value) for value in row))
         console.print(table)
         return
     text = frame.write_json() if output == "json" else _flat(frame).write_csv()
     if out is None:
-        verbatim(text.rstrip())
+        exact(text.rstrip())
     else:
         storage.write_text(out, text)
+
+
+def _cell(value: object) -> str:
+    """A value in a table, without markup and control characters of its own."""
+    return escape(inert(str(value)))
 
 
 def _flat(frame: "pl.DataFrame") -> "pl.DataFrame":
@@ -66,7 +73,7 @@ def _flat(frame: "pl.DataFrame") -> "pl.DataFrame":
 
 
 def show_episode(episode: str, data: Path) -> None:
-    """Prints a stored episode step by step."""
+    """Prints a stored episode; a person at a terminal goes through it step by step."""
     warehouse = Warehouse(data)
     text = episode.replace("'", "''")
     found = warehouse.sql(
@@ -79,17 +86,24 @@ def show_episode(episode: str, data: Path) -> None:
     row = exact[0]
     own = str(row["episode_id"]).replace("'", "''")
     steps = warehouse.sql(f"select * from stg_steps where episode_id = '{own}' order by step_index").to_dicts()
+    palette = palette_of(row["game"])
+    is_stepped = sys.stdin.isatty() and sys.stdout.isatty()
     verbatim(f"{row['episode_id']}  seed {row['seed']}  {row['status']}")
     for step in steps:
         console.rule(f"step {step['step_index'] + 1} of {len(steps)}")
-        verbatim(step["observation"])
+        show(step["observation"], palette)
         for name in ("reasoning", "reply", "error_message"):
             if step[name] is not None:
                 verbatim(f"\n{name}: {step[name]}")
         told = ("action", "action_status", "self_score", "verifier_reward", "feedback")
         verbatim("\n" + "   ".join(f"{name}: {plain(step[name])}" for name in told))
+        if is_stepped:
+            typed = ask("Enter: next step; a: all the rest; q: stop > ")
+            if typed not in ("", "a"):
+                return
+            is_stepped = typed == ""
     console.rule("end")
-    verbatim(row["final_observation"])
+    show(row["final_observation"], palette)
     verbatim(f"\n{row['end_reason']}; final score {plain(row['final_score'])}")
 
 
@@ -100,7 +114,7 @@ def verify(data: Path) -> int:
         count += verdict.is_replay
         wrong += bool(verdict.problems)
         for problem in verdict.problems:
-            console.print(f"{verdict.subject}: {problem}", style="red", markup=False, highlight=False, soft_wrap=True)
+            verbatim(f"{verdict.subject}: {problem}", "red")
     offending = {name: rows for name, rows in Warehouse(data, "all").checks().items() if rows}
     for name, rows in offending.items():
         console.print(f"check {name}: {rows} offending rows", style="red", highlight=False)
