@@ -69,7 +69,8 @@ class Parsed(NamedTuple):
     """What a game's grammar made of an action text."""
 
     status: str
-    """``ok``, ``repaired`` (tolerated spelling), ``unparsable``, ``invalid``, ``illegal`` or ``ambiguous``."""
+    """``ok``; ``repaired``: in a tolerated spelling; ``unparsable``: cannot be read; ``invalid``: names what does not
+    exist in the game; ``illegal``: what the rules forbid here; ``ambiguous``: may mean several actions."""
     action: str | None
     """Canonical text of a usable action, else None."""
     feedback: str = ""

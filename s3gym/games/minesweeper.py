@@ -10,7 +10,7 @@ Verifier reward: change of (right flags / mines). When the last safe cell opens,
 Episode end: a mine without a life left, all safe cells open, or exactly the unexploded mines flagged.
     Exploration has two extra lives, evaluation none. An unusable answer costs the step.
 Instances and splits: mines uniform in 10..20 and placed uniformly, so two seeds practically never meet.
-Version history: 1, first version.
+Version history: 1, first version; 2, an action may stand in brackets.
 Source: KORGym's game 38, with the classic flood, no score shown and a protected first cell.
 """
 
@@ -319,13 +319,24 @@ class Minesweeper(Game[MinesweeperConfig, MinesweeperState, MinesweeperView]):
     """See the card at the top of the file."""
 
     id = "minesweeper"
-    VERSION = 1
+    VERSION = 2
     unit = "share of mines flagged"
     exploration = MinesweeperConfig(extra_lives=2)
     evaluation = MinesweeperConfig()
     success_score = 1.0
     players: ClassVar[Mapping[str, Player]] = {"random": _random, "expert": _expert, "flagger": _flagger}
     reader = MinesweeperReader()
+    palette: ClassVar[Mapping[str, str]] = {
+        r"\?": "dim",
+        r"(?<= )0": "dim",
+        r"(?<= )1": "blue",
+        r"(?<= )2": "green",
+        r"(?<= )3": "red",
+        r"(?<= )[4-8]": "magenta",
+        r"\b[FX]\b": "bold red",
+        r"(?m)^Step.*": "default not dim",
+        r"(?m)^col.*|^row \d": "default dim",
+    }
 
     def reset(self, config: MinesweeperConfig, seed: int) -> MinesweeperState:
         """Draws the number of mines and an order of the cells: mines come first, the spare cells follow."""

@@ -11,7 +11,8 @@ Episode end: in exploration only the horizon: a collision, turning back or an un
 Instances and splits: obstacles (free cells connected, each with two free neighbours or more) and the order in
     which cells receive apples are drawn from the seed, some 10**40 instances. Both phases draw alike, from
     seeds of their own.
-Version history: 1, first version.
+Version history: 1, first version; 2, an answer that is no direction is unparsable and the way straight back
+    illegal, both no longer invalid.
 Source: the mechanics of KORGym's game 24, with obstacles, with the tail's cell free to enter, and with
     unreadable answers told apart from collisions.
 """
@@ -24,7 +25,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar, NamedTuple
 
-from s3gym.games._grammar import tidy
+from s3gym.games._grammar import word
 from s3gym.games.base import (
     Config,
     Fact,
@@ -413,13 +414,20 @@ class Snake(Game[SnakeConfig, SnakeState, SnakeView]):
     """See the card at the top of the file."""
 
     id = "snake"
-    VERSION = 1
+    VERSION = 2
     unit = "apples"
     exploration = SnakeConfig(collision_ends=False)
     evaluation = SnakeConfig(collision_ends=True, unusable_ends=True)
     success_score = 8.0
     players: ClassVar[Mapping[str, Player]] = {"random": _random, "expert": _expert, "careful": _careful}
     reader = SnakeReader()
+    palette: ClassVar[Mapping[str, str]] = {
+        r"(?m)^  [ \d]+$|^\d(?= )": "dim",
+        r"(?m)(?<= )[#X.](?= |$)": "dim",
+        r"\bA\b": "bold red",
+        r"\b[ST]\b": "green",
+        r"\bH\b": "bold green",
+    }
 
     def reset(self, config: SnakeConfig, seed: int) -> SnakeState:
         """A snake of one cell that looks up, obstacles, and the first apples."""
@@ -483,14 +491,14 @@ class Snake(Game[SnakeConfig, SnakeState, SnakeView]):
         )
 
     def parse(self, text: str, view: SnakeView) -> Parsed:
-        """One of the four words, in any case; the way straight back is invalid."""
-        word = tidy(text).strip("()[]").upper()
-        if word not in OFFSETS:
-            return Parsed("invalid", None, NO_DIRECTION)
+        """One of the four words, in any case; the way straight back is illegal."""
+        action = word(text, DIRECTIONS)
+        if action is None:
+            return Parsed("unparsable", None, NO_DIRECTION)
         body = view.body
-        if len(body) > 1 and body[0] + _strides(view.size)[word] == body[1]:
-            return Parsed("invalid", None, REVERSED)
-        return Parsed("ok" if text == word else "repaired", word)
+        if len(body) > 1 and body[0] + _strides(view.size)[action] == body[1]:
+            return Parsed("illegal", None, REVERSED)
+        return Parsed("ok" if text == action else "repaired", action)
 
     def step(self, state: SnakeState, action: str) -> Outcome:
         """Moves, eats or collides."""

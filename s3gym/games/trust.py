@@ -8,7 +8,7 @@ Verifier reward: the pay-off of the round; the final score is their sum (-10 to 
 Episode end: after the last round. An unusable answer uses the round up, pays 0 and enters nobody's record.
 Instances and splits: seven instances in all, one an opponent, so both phases share them and say so. Exploration is
     biased to the easier strategies; evaluation takes the opponents in turn, each once in seven episodes.
-Version history: 1, first version.
+Version history: 1, first version; 2, an answer that is neither choice is unparsable, no longer invalid.
 Source: the mechanics of KORGym's game 26 and N. Case, "The Evolution of Trust" (2017), with copykitten and stubborn
     as their names say (retaliate after two defections in a row; win-stay, lose-shift).
 """
@@ -23,7 +23,7 @@ from itertools import product, repeat
 from math import inf, sqrt
 from typing import ClassVar, NamedTuple
 
-from s3gym.games._grammar import tidy
+from s3gym.games._grammar import word
 from s3gym.games.base import (
     UNUSABLE_ANSWER,
     Config,
@@ -313,7 +313,7 @@ class Trust(Game[TrustConfig, TrustState, TrustView]):
     """See the card at the top of the file."""
 
     id = "trust"
-    VERSION = 1
+    VERSION = 2
     unit = "points"
     exploration = TrustConfig(opponent_weights=EASY)
     evaluation = TrustConfig()
@@ -327,6 +327,7 @@ class Trust(Game[TrustConfig, TrustState, TrustView]):
         "tit_for_tat": _tit_for_tat,
     }
     reader = TrustReader()
+    palette: ClassVar[Mapping[str, str]] = {r"\bcollaborate\b": "green", r"\bcheat\b": "red"}
 
     def reset(self, config: TrustConfig, seed: int) -> TrustState:
         """Draws the opponent: by the weights, or in turn when there are none."""
@@ -347,23 +348,24 @@ class Trust(Game[TrustConfig, TrustState, TrustView]):
 
     def rules(self, config: TrustConfig) -> str:
         """The pay-off table and the length of the match."""
+        unusable = "ends the match" if config.unusable_ends else "uses the round up for 0 points and is not recorded"
         return (
             f"Trust: you play {config.horizon} rounds against one opponent. In each round both sides choose at the "
             "same time to collaborate or to cheat.\n"
             "Your points a round: both collaborate +2; you collaborate and the opponent cheats -1; you cheat and the "
             "opponent collaborates +3; both cheat 0.\n"
             "The opponent follows one fixed strategy through the whole match and may react to what you did before. "
-            "An answer that is neither choice uses the round up for 0 points and is not recorded.\n"
+            f"An answer that is neither choice {unusable}.\n"
             "The score of the match is the sum of your points. The reward of a step is the points of that round.\n"
             "Action: collaborate or cheat."
         )
 
     def parse(self, text: str, view: TrustView) -> Parsed:
         """One of the two words, in any case."""
-        word = tidy(text).strip("()[]").lower()
-        if word in (C, D):
-            return Parsed("ok" if text == word else "repaired", word)
-        return Parsed("invalid", None, "Neither collaborate nor cheat: the round is used up.")
+        action = word(text, (C, D))
+        if action is None:
+            return Parsed("unparsable", None, "Neither collaborate nor cheat: the round is used up.")
+        return Parsed("ok" if text == action else "repaired", action)
 
     def step(self, state: TrustState, action: str) -> Outcome:
         """Plays a round."""

@@ -260,6 +260,8 @@ def test_rewards_add_up_to_the_exact_share(count: int) -> None:
         ("uncover (8,8)", "illegal", None),
         ("unflag (8,8)", "ok", "unflag (8,8)"),
         ("uncover (3.5,4)", "unparsable", None),
+        ("[uncover (3,4)]", "repaired", "uncover (3,4)"),
+        ("uncover (3,4)) (", "unparsable", None),
         ("uncover 34", "unparsable", None),
         ("open (3,4)", "unparsable", None),
         ("I uncover (3,4)", "unparsable", None),

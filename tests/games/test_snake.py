@@ -147,11 +147,11 @@ def test_a_single_cell_may_turn_straight_back() -> None:
 
 
 @pytest.mark.parametrize("body", ["43 53", "43 53 63"])
-def test_a_longer_snake_turning_straight_back_is_invalid(body: str) -> None:
+def test_a_longer_snake_turning_straight_back_is_illegal(body: str) -> None:
     for config, end_reason in ((RELAXED, None), (STRICT, "unusable_answer")):
         before = position(OPEN, body, "UP", config)
         taken = GAME.take(before, "DOWN")
-        assert (taken.status, taken.action) == ("invalid", None)
+        assert (taken.status, taken.action) == ("illegal", None)
         assert taken.outcome.state == replace(before, step_index=1, end_reason=end_reason)
 
 
@@ -161,15 +161,17 @@ def test_a_longer_snake_turning_straight_back_is_invalid(body: str) -> None:
         ("LEFT", "ok"),
         ("left", "repaired"),
         (" `Left`. ", "repaired"),
-        ("L", "invalid"),
-        ("go LEFT", "invalid"),
+        ("<LEFT>", "repaired"),
+        ("L", "unparsable"),
+        ("go LEFT", "unparsable"),
+        ("RıGHT", "unparsable"),  # its capitals would be ASCII
     ],
 )
 def test_the_grammar_takes_one_word_in_any_case(text: str, status: str) -> None:
     view = GAME.view(position(OPEN, "43"))
     parsed = GAME.parse(text, view)
     assert parsed.status == status
-    assert parsed.action == (None if status == "invalid" else "LEFT")
+    assert parsed.action == (None if status == "unparsable" else "LEFT")
 
 
 # --- apples -------------------------------------------------------------------------------------------------

@@ -98,10 +98,10 @@ def _action_columns(rows: Sequence[Row]) -> list[Column]:
         Column("Usable", lambda r: fragments.rate(r, "usable_rate", "no step was answered"), "Ok or repaired"),
         counted("ok", "Read and played"),
         counted("repaired", "Read in spite of its spelling, and played"),
-        counted("unparsable", "No answer could be found in the reply"),
-        counted("invalid", "An answer that is no action of the game"),
+        counted("unparsable", "No answer in the reply, or one that cannot be read"),
+        counted("invalid", "Names what does not exist in the game, or an end before the end"),
         counted("illegal", "An action that the rules did not allow there"),
-        counted("ambiguous", "More than one answer"),
+        counted("ambiguous", "May mean more than one action"),
         Column("Failed calls", lambda r: fragments.count(r["failed_call_count"]), "No reply at all"),
         Column("Steps", lambda r: fragments.count(r["step_count"])),
     ]
