@@ -519,7 +519,7 @@ class Nullify(Game[NullifyConfig, NullifyState, NullifyView]):
         if not (0 <= first < len(view.units) and 0 <= second < len(view.units)):
             return Parsed("invalid", None, NO_UNIT)
         if first == second:
-            return Parsed("invalid", None, SAME_UNIT)
+            return Parsed("illegal", None, SAME_UNIT)
         objection = _objection_to_pair(view.units, first, second)
         if objection:
             return Parsed("illegal", None, objection)

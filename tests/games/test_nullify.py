@@ -208,7 +208,7 @@ def test_all_ways_to_play_a_small_board(units: str, counts: list[int], solved_co
         ("0 6", "invalid", None),
         ("1,000 3", "unparsable", None),
         ("999999999 0", "invalid", None),
-        ("2 2", "invalid", None),
+        ("2 2", "illegal", None),
         ("2 3", "illegal", None),  # two operators
         ("0 2", "illegal", None),  # root of -4
         ("1 3", "illegal", None),  # reciprocal of 0
