@@ -13,12 +13,14 @@ from pathlib import Path
 from flows.build_experience import build_experience
 from flows.evaluate import evaluate
 from flows.explore import explore
-from flows.runtime import Runtime
+from flows.runtime import Runtime, limiters_for
 from flows.self_judge import self_judge
 from s3gym import storage
-from s3gym.config import RunConfig
+from s3gym.config import ConfigError, RunConfig
 from s3gym.journal import Journal
-from s3gym.plan import INVALID, CellPlan, RunPlan, Stage, make_plan, missing
+from s3gym.models.prices import prices_of
+from s3gym.plan import INVALID, CellPlan, RunPlan, Stage, make_plan, missing, prices_in
+from s3gym.protocol.allowance import Allowance, Spent
 
 BODIES = {body.__name__: body for body in (explore, self_judge, build_experience, evaluate)}
 PARALLEL_CELLS = 8
@@ -46,6 +48,8 @@ class Outcome:
     task_count: int = 0
     failures: list[str] = field(default_factory=list)
     """One sentence each."""
+    stopped: str | None = None
+    """The limit of the user that ended it, in a sentence."""
 
 
 def todo(plan: RunPlan, data: Path) -> list[Todo]:
@@ -66,11 +70,25 @@ def check_models(work: list[Todo]) -> None:
         model.check()
 
 
+def check_prices(work: list[Todo], config: RunConfig) -> None:
+    """A limit in dollars needs prices to be kept; raises ConfigError."""
+    if config.max_cost is None:
+        return
+    asked = {piece.cell.subject.model.model_id for piece in work if not piece.cell.subject.model.is_free}
+    for entry in config.models:
+        if entry.id in asked and prices_of(entry.id, prices_in(entry)) is None:
+            raise ConfigError(
+                f"max_cost = {config.max_cost:g}, but nobody knows the price of {entry.id!r}; give its prompt_price "
+                "and completion_price in dollars per million tokens, or use max_calls"
+            )
+
+
 def measure(
     config: RunConfig,
     data: Path,
     on_event: Callable[[str, int], None],
     on_start: Callable[[list[Todo]], None],
+    on_notice: Callable[[str], None] = lambda told: None,
 ) -> Outcome:
     """Runs what ``config`` asks for and ``data`` does not hold yet.
 
@@ -79,6 +97,7 @@ def measure(
         data: the data folder; made if missing.
         on_event: called with a kind (``step``, ``episode``, ``cell``) and a number as work is done.
         on_start: called with the work before it begins, only when there is some.
+        on_notice: told, in a sentence for people, when an endpoint makes calls wait.
 
     Raises:
         ConfigError, UnknownName, SplitError, StorageError: the request is wrong; nothing was run.
@@ -86,6 +105,7 @@ def measure(
     plan = make_plan(config)
     work = todo(plan, data)  # each task looks again, so what another run does meanwhile is not done twice
     check_models(work)
+    check_prices(work, config)
     storage.open_folder(data)
     with storage.exclusive(data):
         storage.sweep(data)
@@ -98,26 +118,24 @@ def measure(
             from flows.server import orchestration_server
 
             with orchestration_server(data), Journal(data / "journal.sqlite") as journal:
+                calls, cost_usd = journal.spent({stage.key for stage in plan.stages()})
+                allowance = Allowance(config.max_calls, config.max_cost, calls, cost_usd)
+                models = [piece.cell.subject.model for piece in work]
+                limiters = limiters_for(models, config, on_notice)
+                runtime = Runtime(data, journal, limiters, allowance, on_event)
                 try:
-                    asyncio.run(_orchestrated(work, outcome, data, journal, config.parallel, on_event))
+                    asyncio.run(_orchestrated(work, outcome, runtime))
                 except TerminationSignal:  # what Prefect makes of a SIGTERM
                     raise KeyboardInterrupt from None
         return outcome
 
 
-async def _orchestrated(
-    work: list[Todo],
-    outcome: Outcome,
-    data: Path,
-    journal: Journal,
-    parallel: int,
-    on_event: Callable[[str, int], None],
-) -> None:
+async def _orchestrated(work: list[Todo], outcome: Outcome, runtime: Runtime) -> None:
     from prefect import flow
 
     from flows.caching import Work, cached_task
 
-    runtime = Runtime(data, journal, parallel, on_event)
+    data = runtime.data
     tasks = {kind: cached_task(body, data) for kind, body in BODIES.items()}
     doors = asyncio.Semaphore(PARALLEL_CELLS)
 
@@ -127,6 +145,9 @@ async def _orchestrated(
         outcome.task_count += 1
         try:
             manifests = await tasks[stages[0].kind](piece.label, piece)
+        except Spent as error:
+            outcome.stopped = outcome.stopped or str(error)
+            return False
         except Exception as error:  # noqa: BLE001 - whatever breaks one cell must not break the others
             outcome.failures.append(str(error) or f"{piece.label}: {type(error).__name__}")
             return False

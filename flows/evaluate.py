@@ -3,11 +3,10 @@
 Tables ``episodes`` and ``steps``. A failed call makes its episode invalid, never a score; the others count on.
 """
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from flows.runtime import Runtime, Workbench, carried
+from flows.runtime import Runtime, Workbench, all_of, carried
 from s3gym.games.base import EVALUATION
 from s3gym.plan import Stage, missing
 from s3gym.records import Episode, Step
@@ -29,7 +28,7 @@ async def evaluate(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
 
     manifests = []
     for first, last in gaps:
-        played = await asyncio.gather(*(one(index) for index in range(first, last)))
+        played = await all_of(one(index) for index in range(first, last))
         tables: dict[str, Sequence[Any]] = {
             "episodes": [episode for episode, _ in played],
             "steps": [step for _, own in played for step in own],

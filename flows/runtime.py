@@ -1,26 +1,31 @@
-"""What every stage of a run shares: the data folder, the journal, the ceiling of calls in flight, the listeners.
+"""What every stage of a run shares: the data folder, the journal, the endpoints' limits, the listeners.
 
 Stages are handed this; they never ask where anything is. No Prefect here.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from s3gym import __version__, storage
+from s3gym.config import ModelEntry, RunConfig
 from s3gym.games.base import EXPLORATION
 from s3gym.journal import Journal
-from s3gym.models.base import Completion, Request
+from s3gym.models.base import Completion, Model, Request
 from s3gym.pathways.base import Built, Workshop
 from s3gym.plan import COMPLETE, INVALID, Stage
+from s3gym.protocol.allowance import Allowance
 from s3gym.protocol.asking import Asker
+from s3gym.protocol.limiter import Limiter
 from s3gym.protocol.rollout import Part, past_episode, play, scene_of
 from s3gym.protocol.splits import hashed
 from s3gym.records import CallFacts, Episode, Step
 from s3gym.transcript import Message, PastEpisode
+
+Result = TypeVar("Result")
 
 
 class StageFailed(Exception):
@@ -30,12 +35,41 @@ class StageFailed(Exception):
 class Runtime:
     """One run at work on one data folder."""
 
-    def __init__(self, data: Path, journal: Journal, parallel: int, on_event: Callable[[str, int], None]) -> None:
+    def __init__(
+        self,
+        data: Path,
+        journal: Journal,
+        limiters: Mapping[str, Limiter],
+        allowance: Allowance,
+        on_event: Callable[[str, int], None],
+    ) -> None:
         self.data = data
         self.journal = journal
-        self.ceiling = asyncio.Semaphore(parallel)
+        self.limiters = limiters
+        """By endpoint."""
+        self.allowance = allowance
         self.on_event = on_event
         """Called with ``episode``, ``step`` or ``cell`` and how many were done."""
+
+
+def limiters_for(models: Iterable[Model], config: RunConfig, on_notice: Callable[[str], None]) -> dict[str, Limiter]:
+    """One limiter for each endpoint that is paid or waited for."""
+    entries = {entry.id: entry for entry in config.models}
+    by_endpoint: dict[str, list[ModelEntry]] = {}
+    for model in models:
+        if not model.is_free:
+            by_endpoint.setdefault(model.endpoint, []).append(entries[model.model_id])
+    return {
+        endpoint: Limiter(
+            config.parallel,
+            min((limit for entry in there if (limit := entry.requests_per_minute)), default=None),
+            min((limit for entry in there if (limit := entry.tokens_per_minute)), default=None),
+            name=endpoint,
+            give_up_seconds=config.give_up_seconds,
+            on_notice=on_notice,
+        )
+        for endpoint, there in by_endpoint.items()
+    }
 
 
 class Workbench:
@@ -43,7 +77,9 @@ class Workbench:
 
     def __init__(self, runtime: Runtime, stage: Stage) -> None:
         self.runtime, self.stage = runtime, stage
-        self.asker = Asker(stage.subject.model, runtime.journal, runtime.ceiling)
+        model = stage.subject.model
+        limiter = runtime.limiters.get(model.endpoint)
+        self.asker = Asker(model, runtime.journal, limiter, runtime.allowance, stage_key=stage.key)
         self.started_at = datetime.now(UTC)
         self._started = time.perf_counter()
 
@@ -102,6 +138,15 @@ class Workbench:
         }
         part, game = self.stage.part(first, last), self.stage.subject.game.id
         return storage.write_part(self.runtime.data, part, game, tables, manifest)
+
+
+async def all_of(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """The results in order; when one fails, its error after the others have ended: their calls are paid for."""
+    outcomes = await asyncio.gather(*work, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
 
 
 def _total(values: Iterable[float | None]) -> float | None:

@@ -1,9 +1,8 @@
 """Stage: the agent looks back on each exploration episode. Table ``judgments``; never part of an experience."""
 
-import asyncio
 from typing import Any
 
-from flows.runtime import Runtime, Workbench, explored_so_far
+from flows.runtime import Runtime, Workbench, all_of, explored_so_far
 from s3gym.plan import Stage
 from s3gym.protocol.judge import judge
 from s3gym.protocol.splits import hashed
@@ -28,6 +27,6 @@ async def self_judge(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
         )
 
     episodes = explored_so_far(runtime, stage)
-    judgments = await asyncio.gather(*(one(index, past) for index, past in enumerate(episodes)))
+    judgments = await all_of(one(index, past) for index, past in enumerate(episodes))
     is_complete = all(row.error_kind is None for row in judgments)
     return [bench.write(stage.first, stage.last, {"judgments": judgments}, is_complete)]

@@ -65,7 +65,9 @@ def request_options(command: F) -> F:
         click.option("--scale", help="smoke, small (default) or paper."),
         click.option("--replicates", type=int, help="Independent repetitions of every cell."),
         click.option("--seed", type=int, help="Base seed."),
-        click.option("--parallel", type=int, help="Most calls in flight."),
+        click.option("--parallel", type=int, help="Most calls in flight at one endpoint."),
+        click.option("--max-calls", type=int, help="Stop at so many model calls of the run, restarts included."),
+        click.option("--max-cost", type=float, help="Stop at so many US dollars of the run, restarts included."),
         click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Any other setting, as in TOML."),
     ]
     for option in reversed(options):
@@ -218,6 +220,28 @@ def anchors(games: tuple[str, ...], episodes: int, data: Path | None, out: Path)
         measuring.measure_for_package(games, episodes, out)
     else:
         measuring.measure_for_folder(games, episodes, data)
+
+
+@main.group(cls=_Commands)
+def models() -> None:
+    """See what a model can do."""
+
+
+@models.command("check")
+@click.argument("model")
+@click.option("--base-url", help="An endpoint of your own.")
+@click.option(
+    "--max-output-tokens",
+    type=click.IntRange(min=1),
+    default=14_000,
+    show_default=True,
+    help="Most tokens of an answer, as in a run; lower it for a small model on a CPU.",
+)
+def models_check(model: str, base_url: str | None, max_output_tokens: int) -> None:
+    """Try MODEL out on one tiny episode: what works, what is known of it, and what a run would lack."""
+    from s3gym.terminal import checking
+
+    sys.exit(checking.check_model(model, base_url, max_output_tokens))
 
 
 @main.group(cls=_Commands)

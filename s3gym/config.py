@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from s3gym.errors import Explained
 
@@ -29,7 +29,12 @@ class ConfigError(Explained, ValueError):
 MOST = 2**63 - 1
 """Largest integer a table holds."""
 
+_HARMLESS = ("parallel", "timeout_seconds", "give_up_seconds", "max_calls", "max_cost")
+_HARMLESS_OF_MODELS = ("requests_per_minute", "tokens_per_minute", "prompt_price", "cached_price", "completion_price")
+"""Settings that cannot change a result."""
+
 Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
+Price = Annotated[float, Field(ge=0)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 
 
@@ -46,6 +51,13 @@ class ModelEntry(_Frozen):
     """Endpoint of one's own."""
     revision: str | None = None
     """A note that tells versions behind one name apart; part of every key."""
+    requests_per_minute: Count | None = None
+    tokens_per_minute: Count | None = None
+    """Limits of the endpoint, prompt and answer tokens together; of several models there the lowest holds."""
+    prompt_price: Price | None = None
+    cached_price: Price | None = None
+    completion_price: Price | None = None
+    """US dollars per million tokens, where litellm's list does not know them or is wrong."""
 
     @field_validator("pathways")
     @classmethod
@@ -53,6 +65,12 @@ class ModelEntry(_Frozen):
         if value == ():
             raise ValueError("give at least one, or leave it out for all")
         return value
+
+    @model_validator(mode="after")
+    def _whole_prices(self) -> "ModelEntry":
+        if (self.prompt_price is None) != (self.completion_price is None):
+            raise ValueError("give both prompt_price and completion_price, or neither")
+        return self
 
 
 class GameSettings(_Frozen):
@@ -99,7 +117,12 @@ class RunConfig(_Frozen):
     max_output_tokens: Count = 14_000
     timeout_seconds: float = Field(600.0, gt=0)
     parallel: Count = 16
-    """Most calls in flight; changes no result."""
+    """Most calls in flight at one endpoint; changes no result."""
+    max_calls: Count | None = None
+    max_cost: float | None = Field(None, gt=0)
+    """Model calls and US dollars of a run, restarts included: it stops between two calls, and goes on when raised."""
+    give_up_seconds: float = Field(600.0, gt=0)
+    """How long an endpoint may answer nobody before what is left of its evaluations is invalid."""
     game: dict[str, GameSettings] = Field(default_factory=dict)
     """Per game: ``[game.snake.evaluation]`` and so on."""
 
@@ -120,7 +143,9 @@ class RunConfig(_Frozen):
 
     def result_settings(self) -> dict[str, Any]:
         """The settings that can change a result, JSON-able."""
-        dumped: dict[str, Any] = self.model_dump(mode="json", exclude={"parallel", "timeout_seconds"})
+        dumped: dict[str, Any] = self.model_dump(
+            mode="json", exclude={**dict.fromkeys(_HARMLESS, True), "models": {"__all__": set(_HARMLESS_OF_MODELS)}}
+        )
         return dumped
 
 

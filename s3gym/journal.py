@@ -1,14 +1,16 @@
 """Every hosted call ever made into a data folder, so that none is paid twice: one SQLite file in WAL mode.
 
 A call is found again by its key: model identity, decoding, messages, purpose and seed. Only a success answers
-for a later call; failed attempts are kept as facts. A chat message is stored once, however many requests
-repeat it. Several processes may use the file. A killed process loses at most the calls not yet recorded.
+for a later call; failed attempts are kept as facts, with what they cost. A chat message is stored once, compressed,
+however many requests repeat it. Several processes may use the file. A killed process loses at most the calls not yet
+recorded.
 No credential gets here: identities hold none and error messages come redacted.
 """
 
 import json
 import sqlite3
-from collections.abc import Iterator
+import zlib
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -22,25 +24,25 @@ from s3gym.errors import Explained
 from s3gym.models.base import Completion, ModelError, Request
 from s3gym.records import CallFacts
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 BUSY_SECONDS = 60.0
 """How long a write waits for another process's."""
 
 _TABLES = """
 create table if not exists messages (
     hash blob primary key,     -- SHA-256 of role, line break, content
-    message text not null      -- JSON: role and content
+    message blob not null      -- zlib over JSON: role and content
 );
 create table if not exists calls (
     key text not null,
     attempt integer not null,  -- from 1, over all processes and restarts
     model_id text not null,
+    stage_key text,            -- of the stage that asked; null outside a run
     purpose text not null,
     seed integer not null,
     messages blob not null,    -- the hashes of the request's messages, 32 bytes each, in order
-    completion text,           -- JSON, whole; null when the attempt failed
-    error_kind text,           -- null when it succeeded
-    error_message text,
+    completion text,           -- JSON: text and reasoning, whole; null when the attempt failed
+    facts text not null,       -- JSON: tokens, cost, latency, error
     created_at text not null,  -- UTC
     primary key (key, attempt)
 );
@@ -104,36 +106,40 @@ class Journal:
     def lookup(self, key: str) -> Completion | None:
         """The answer to a call made before, the first success of its attempts; None when there is none."""
         found = "key = ? and completion is not null order by attempt limit 1"
-        rows = self._select(f"select completion from calls where {found}", key)
+        rows = self._select(f"select completion, facts from calls where {found}", key)
         if not rows:
             return None
-        stored = json.loads(rows[0][0])
-        return Completion(**{**stored, "facts": CallFacts(**stored["facts"]), "is_replayed": True})
+        stored, facts = (json.loads(text) for text in rows[0])
+        return Completion(**stored, facts=CallFacts(**facts), is_replayed=True)
 
     def attempts(self, key: str) -> int:
         """How often the call was made, failures included."""
         return int(self._select("select count(*) from calls where key = ?", key)[0][0])
 
-    def record_success(self, key: str, model_id: str, request: Request, completion: Completion) -> None:
-        """Keeps an answer as the next attempt of its key."""
-        self._record(key, model_id, request, json.dumps(asdict(completion)), None, None)
+    def failed_attempts(self, key: str) -> tuple[int, float | None]:
+        """(number, cost in US dollars where a provider said so) of the attempts that failed before any answer."""
+        failed = "key = ? and completion is null"
+        query = f"select count(*), sum(json_extract(facts, '$.cost_usd')) from calls where {failed}"
+        count, cost = self._select(query, key)[0]
+        return count, cost
 
-    def record_failure(self, key: str, model_id: str, request: Request, error: ModelError) -> None:
-        """Keeps a failure as the next attempt of its key."""
-        self._record(key, model_id, request, None, error.kind, error.message)
+    def spent(self, stage_keys: Collection[str]) -> tuple[int, float]:
+        """(calls, US dollars where they are known) that these stages have ever made, failed ones included."""
+        query = "select stage_key, count(*), total(json_extract(facts, '$.cost_usd')) from calls group by stage_key"
+        by_stage = {stage: (count, cost) for stage, count, cost in self._select(query)}
+        own = [by_stage[key] for key in stage_keys if key in by_stage]
+        return sum(count for count, _ in own), sum(cost for _, cost in own)
 
-    def _record(
-        self,
-        key: str,
-        model_id: str,
-        request: Request,
-        completion: str | None,
-        error_kind: str | None,
-        error_message: str | None,
+    def record(
+        self, key: str, model_id: str, stage_key: str | None, request: Request, outcome: Completion | ModelError
     ) -> None:
+        """Keeps an answer or a failure as the next attempt of its key."""
+        completion = None
+        if isinstance(outcome, Completion):
+            completion = json.dumps({"text": outcome.text, "reasoning": outcome.reasoning})
         hashes = _hashes(request)
         new = {
-            digest: json.dumps(message)  # ASCII: any text can be stored
+            digest: zlib.compress(json.dumps(message).encode())  # ASCII: any text can be stored
             for digest, message in zip(hashes, request.messages, strict=True)
             if digest not in self._stored
         }
@@ -146,20 +152,20 @@ class Journal:
                 (
                     key,
                     model_id,
+                    stage_key,
                     request.purpose,
                     request.seed,
                     b"".join(hashes),
                     completion,
-                    error_kind,
-                    error_message,
+                    json.dumps(asdict(outcome.facts)),
                     datetime.now(UTC).isoformat(),
                 ),
             )
         self._stored.update(new)
 
-    def _select(self, query: str, key: str) -> list[tuple[Any, ...]]:
+    def _select(self, query: str, *values: str) -> list[tuple[Any, ...]]:
         with self._lock, self._explained():
-            return self._connection.execute(query, (key,)).fetchall()
+            return self._connection.execute(query, values).fetchall()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -20,6 +20,7 @@ from s3gym.config import ConfigError, ModelEntry, RunConfig
 from s3gym.games.base import Config, Game
 from s3gym.models import load_model, scripted
 from s3gym.models.base import Decoding, Model
+from s3gym.models.prices import Prices, given_prices
 from s3gym.pathways.base import Pathway, settings_of
 from s3gym.protocol.prompts import PROMPT_VERSION
 from s3gym.protocol.splits import Splits
@@ -327,9 +328,14 @@ def _stage(
     return Stage(kind, _hash(facts), subject, checkpoint, first, last, explored, experience)
 
 
+def prices_in(entry: ModelEntry) -> Prices | None:
+    """What the config says a model's tokens cost."""
+    return given_prices(entry.prompt_price, entry.cached_price, entry.completion_price)
+
+
 def _load_model(entry: ModelEntry, games: dict[str, Game[Any, Any, Any]]) -> Model:
     try:
-        model = load_model(entry.id, entry.base_url, entry.revision)
+        model = load_model(entry.id, entry.base_url, entry.revision, prices_in(entry))
     except UnknownName:
         raise
     except ValueError as error:

@@ -102,6 +102,12 @@ class CallFacts:
     error_kind: str | None = None
     """Null when the call succeeded, else one of ``models.base.ERROR_KINDS``."""
     error_message: str | None = None
+    dropped_parameters: str | None = None
+    """Settings the provider does not take and the call was made without, such as ``seed, temperature``."""
+    failed_attempts: int | None = None
+    """Calls for the same request that failed before this one, over all restarts; null for scripted players."""
+    failed_cost_usd: float | None = None
+    """What those cost, where a provider said so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ LISTED_AT_MOST = 30
 GAMES, PATHWAYS, SECTIONS = "s3gym.games", "s3gym.pathways", "s3gym.report.sections"
 """The packages whose modules are found by name."""
 
-_NOT_ENTRIES = {"base"}
+_NOT_ENTRIES = {"base", "prices"}
 
 
 class UnknownName(Explained, ValueError):

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 from s3gym.errors import Explained
 from s3gym.records import TABLES, Cell, CellStage, Run
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of the folder's layout and of every table's columns."""
 
 MARKER = "s3gym.json"

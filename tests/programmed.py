@@ -16,6 +16,7 @@ class Programmed:
     """Gives ``answers`` in turn, the last of them for ever; a function answers by the request."""
 
     revision: str | None = None
+    endpoint = "programmed"
     is_free = True
 
     def __init__(self, *answers: Answer, model_id: str = "programmed", facts: CallFacts | None = None) -> None:

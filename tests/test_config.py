@@ -161,7 +161,13 @@ def test_settings_that_change_no_result_are_left_out_of_what_is_stored() -> None
     ]
 
     assert stored[0] == stored[1]
-    assert set(RunConfig.model_fields) - set(stored[0]) == {"parallel", "timeout_seconds"}
+    assert set(RunConfig.model_fields) - set(stored[0]) == {
+        "parallel",
+        "timeout_seconds",
+        "give_up_seconds",
+        "max_calls",
+        "max_cost",
+    }
 
 
 def test_what_is_stored_reads_back_as_the_same_request() -> None:

@@ -29,7 +29,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 def keep(journal: Journal, request: Request, answer: Completion = ANSWER) -> str:
     key = journal.key({"model": "m"}, request)
-    journal.record_success(key, "m", request, answer)
+    journal.record(key, "m", None, request, answer)
     return key
 
 
@@ -41,25 +41,32 @@ def test_an_answer_comes_back_whole_and_marked_as_replayed(journal: Journal) -> 
 def test_what_was_never_asked_is_not_there(journal: Journal) -> None:
     assert journal.lookup("nothing") is None
     assert journal.attempts("nothing") == 0
+    assert journal.failed_attempts("nothing") == (0, None)
 
 
 def test_a_failure_is_kept_and_never_replayed(journal: Journal, tmp_path: Path) -> None:
     key = journal.key({"model": "m"}, request_of())
-    journal.record_failure(key, "m", request_of(), ModelError("timeout", "no answer within 5 s"))
+    journal.record(key, "m", None, request_of(), ModelError("timeout", "no answer within 5 s"))
     assert journal.lookup(key) is None
     assert journal.attempts(key) == 1
-    stored = sqlite3.connect(tmp_path / "journal.db").execute("select attempt, error_kind, error_message from calls")
-    assert stored.fetchall() == [(1, "timeout", "no answer within 5 s")]
+    stored = sqlite3.connect(tmp_path / "journal.db").execute(
+        "select attempt, completion, facts ->> 'error_kind' from calls"
+    )
+    assert stored.fetchall() == [(1, None, "timeout")]
 
 
 def test_attempts_are_numbered_on_after_a_restart(tmp_path: Path) -> None:
     request = request_of()
     with Journal(tmp_path / "journal.db") as journal:
         key = journal.key({}, request)
-        journal.record_failure(key, "m", request, ModelError("server", "oops"))
+        paid = ModelError("truncated", "too long", paid=CallFacts(cost_usd=0.25))
+        journal.record(key, "m", "stage", request, paid)
+        journal.record(key, "m", "stage", request, ModelError("server", "oops"))
+        assert journal.failed_attempts(key) == (2, 0.25)
     with Journal(tmp_path / "journal.db") as journal:
-        journal.record_success(key, "m", request, ANSWER)
-        assert journal.attempts(key) == 2
+        journal.record(key, "m", "stage", request, ANSWER)
+        assert journal.attempts(key) == 3
+        assert journal.failed_attempts(key) == (2, 0.25)
         assert journal.lookup(key) is not None
 
 
@@ -120,7 +127,7 @@ from s3gym.models.base import Completion
 from tests.models.loopback import request_of
 journal = Journal(Path(sys.argv[1]))
 for number in range(25):
-    journal.record_success("shared", "m", request_of(str(number)), Completion(text=str(number)))
+    journal.record("shared", "m", None, request_of(str(number)), Completion(text=str(number)))
     print(number, flush=True)
 if sys.argv[2] == "killed":
     os.kill(os.getpid(), signal.SIGKILL)
@@ -164,5 +171,5 @@ def test_a_journal_of_another_version_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("pragma user_version = 99")
     connection.close()
-    with pytest.raises(JournalError, match="version 99, this s3gym writes 1"):
+    with pytest.raises(JournalError, match="version 99, this s3gym writes 2"):
         Journal(path)

@@ -3,7 +3,6 @@
 Whole texts match or nothing does: trailing prose is turned down, never guessed at.
 """
 
-import re
 from collections.abc import Iterable
 
 WHOLE = r"-?[0-9]{1,9}(?:\.0*)?"

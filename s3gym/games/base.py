@@ -163,6 +163,8 @@ class Game(ABC, Generic[ConfigT, StateT, ViewT]):
     evaluation: ConfigT
     score_aggregation: ClassVar[str] = "sum"
     """``sum`` or ``mean`` of the rewards of an episode."""
+    is_length_fixed: ClassVar[bool] = False
+    """True when an episode ends at its horizon and never before, unless an unusable answer ends it."""
     is_instances_shared: ClassVar[bool] = False
     """True when there are too few instances to keep the phases apart; the report says so."""
     success_score: ClassVar[float]

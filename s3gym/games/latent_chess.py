@@ -299,6 +299,7 @@ class LatentChess(Game[LatentChessConfig, LatentChessState, LatentChessView]):
     unit = "share of pieces"
     exploration = LatentChessConfig(pieces=12)
     evaluation = LatentChessConfig()
+    is_length_fixed = True
     score_aggregation = "mean"
     success_score = 0.9  # repeating the past hardly reaches it
     players: ClassVar[Mapping[str, Player]] = {

@@ -317,6 +317,7 @@ class Trust(Game[TrustConfig, TrustState, TrustView]):
     unit = "points"
     exploration = TrustConfig(opponent_weights=EASY)
     evaluation = TrustConfig()
+    is_length_fixed = True
     is_instances_shared = True
     success_score = 15.0
     players: ClassVar[Mapping[str, Player]] = {

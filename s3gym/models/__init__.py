@@ -1,14 +1,20 @@
 """Model back ends. ``load_model`` turns the string a user writes into the one that serves it."""
 
 from s3gym.models.base import Model
+from s3gym.models.prices import Prices
 from s3gym.registry import UnknownName
 
-KINDS = ("player",)
+KINDS = ("local", "player", "python")
 """What stands before the colon of a model that is not hosted."""
 
 
-def load_model(model_id: str, base_url: str | None = None, revision: str | None = None) -> Model:
-    """The back end of ``player:<name>`` (scripted) or of any name litellm knows (hosted).
+def load_model(
+    model_id: str, base_url: str | None = None, revision: str | None = None, prices: Prices | None = None
+) -> Model:
+    """The back end that serves a name.
+
+    ``player:<name>`` is scripted, ``local:<name>`` computed in this process, ``python:<module>:<callable>`` an agent of
+    one's own; anything else is litellm's.
 
     Raises:
         ValueError: the name is not one any back end knows.
@@ -22,6 +28,16 @@ def load_model(model_id: str, base_url: str | None = None, revision: str | None 
         from s3gym.models import scripted
 
         return scripted.load(model_id)
+    if kind == "local":
+        from s3gym.models import local
+
+        return local.load(model_id, base_url, revision)
+    if kind == "python":
+        if base_url:
+            raise ValueError("an agent of your own has no base_url; leave it out and call your endpoint in the agent")
+        from s3gym.models import python
+
+        return python.load(model_id, revision)
     from s3gym.models import api
 
-    return api.load(model_id, base_url, revision)
+    return api.load(model_id, base_url, revision, prices)

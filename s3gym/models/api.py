@@ -6,25 +6,35 @@ Keys are taken from the environment by litellm and are never read here.
 
 import asyncio
 import logging
-import os
 import re
 from collections.abc import Mapping
-from functools import cache
+from dataclasses import replace
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit
 
 from s3gym.errors import Explained
 from s3gym.models._failures import REMEDIES, failure_of
+from s3gym.models._litellm import litellm_module
 from s3gym.models._thinking import strip_thinking
 from s3gym.models.base import Completion, ModelError, Request, estimate_tokens
+from s3gym.models.prices import Prices, cost_of, prices_of
 from s3gym.records import CallFacts
 from s3gym.registry import UnknownName
+from s3gym.transcript import EXPERIENCE_CLOSE
 
 MOST_TOKENS = 10**9
 """A server that reports more for one call is not believed."""
 
-_UNSUPPORTED = re.compile(r"unsupported|not support|n't support", re.IGNORECASE)
+SEED_LIMIT = 2**31
+"""Seeds are sent modulo this: some providers take 32 bits, signed."""
+
+_MARKING_PROVIDERS = ("anthropic", "azure_ai", "bedrock", "openrouter", "vertex_ai")
+_CACHE_MARK = {"type": "ephemeral"}
+_UNSUPPORTED = re.compile(
+    r"unsupported|not support|n't support|unrecognized|unknown|not permitted|only\b.{0,20}\ballowed", re.IGNORECASE
+)
 _log = logging.getLogger(__name__)
 
 
@@ -37,19 +47,31 @@ class ApiModel:
 
     is_free = False
 
-    def __init__(self, model_id: str, base_url: str | None = None, revision: str | None = None) -> None:
+    def __init__(
+        self,
+        model_id: str,
+        base_url: str | None = None,
+        revision: str | None = None,
+        prices: Prices | None = None,
+    ) -> None:
         self.model_id = model_id
         self.revision = revision
         self._base_url = base_url
+        self._given_prices = prices
         self._refused: set[str] = set()  # parameters this model does not take; learnt from its first answer
 
     def identity(self) -> dict[str, Any]:
         """Name, revision and endpoint; the endpoint without user, password and query."""
         return {"model": self.model_id, "revision": self.revision, "base_url": _public(self._base_url)}
 
+    @property
+    def endpoint(self) -> str:
+        """The address without user, password and query, or the provider."""
+        return _public(self._base_url) or self.model_id.partition("/")[0]
+
     def check(self) -> None:
         """Whether litellm knows a provider for the name."""
-        litellm = _litellm()
+        litellm = litellm_module()
         try:
             if not litellm.get_llm_provider(self.model_id, api_base=self._base_url)[0]:
                 raise ValueError("no name after the provider")
@@ -68,23 +90,24 @@ class ApiModel:
 
     async def complete(self, request: Request) -> Completion:
         """One answer, within ``timeout_seconds`` of wall clock, or ModelError."""
-        litellm = _litellm()
+        litellm = litellm_module()
         seconds = request.decoding.timeout_seconds
         started = perf_counter()
         try:
             # litellm's own timeout is for one read: a server that trickles would never meet it
-            response = await asyncio.wait_for(self._send(litellm, request), seconds)
+            response, sent = await asyncio.wait_for(self._send(litellm, request), seconds)
         except TimeoutError:
             raise ModelError("timeout", f"no answer within {seconds:g} s; {REMEDIES['timeout']}") from None
         except Exception as error:
             raise failure_of(error) from None
-        return _read(response, perf_counter() - started)
+        return _read(response, self._facts(response, request, sent, perf_counter() - started))
 
-    async def _send(self, litellm: Any, request: Request) -> Any:
+    async def _send(self, litellm: Any, request: Request) -> tuple[Any, Mapping[str, Any]]:
+        """The response, and the arguments it answers."""
         while True:
             arguments = self._arguments(request)
             try:
-                return await litellm.acompletion(**arguments)
+                return await litellm.acompletion(**arguments), arguments
             except litellm.BadRequestError as error:
                 # not litellm's drop_params: with it, a 422 is asked twice and then lost
                 refused = _refused_parameter(str(error), arguments)
@@ -99,7 +122,7 @@ class ApiModel:
         limit = "max_completion_tokens" if "max_tokens" in self._refused else "max_tokens"
         arguments: dict[str, Any] = {
             "model": self.model_id,
-            "messages": list(request.messages),
+            "messages": _marked(request) if self._is_marking else list(request.messages),
             "timeout": decoding.timeout_seconds,
             "max_retries": 0,
             "num_retries": 0,
@@ -109,34 +132,70 @@ class ApiModel:
             arguments["base_url"] = self._base_url
         if decoding.temperature is not None and "temperature" not in self._refused:
             arguments["temperature"] = decoding.temperature
+        if self._is_seeding and "seed" not in self._refused:
+            arguments["seed"] = request.seed % SEED_LIMIT
         return arguments
 
+    @cached_property
+    def _is_seeding(self) -> bool:
+        """Whether the provider takes a seed."""
+        return "seed" in (litellm_module().get_supported_openai_params(self.model_id) or ())
 
-def load(model_id: str, base_url: str | None = None, revision: str | None = None) -> ApiModel:
+    @cached_property
+    def _is_marking(self) -> bool:
+        """Whether the provider caches only what is marked; the others find a known prefix themselves."""
+        litellm = litellm_module()
+        try:
+            name, provider, *_ = litellm.get_llm_provider(self.model_id, api_base=self._base_url)
+        except Exception:  # noqa: BLE001 - the call itself will say what is wrong with the name
+            return False
+        if provider not in _MARKING_PROVIDERS or "claude" not in name.lower():
+            return False
+        is_told = provider in ("anthropic", "openrouter")  # all of theirs; of the others' only what is listed
+        return is_told or bool(litellm.supports_prompt_caching(name, provider))
+
+    @cached_property
+    def _listed_prices(self) -> Prices | None:
+        return prices_of(self.model_id)
+
+    def _facts(self, response: Any, request: Request, sent: Mapping[str, Any], latency_seconds: float) -> CallFacts:
+        wanted = ["seed"] if request.decoding.temperature is None else ["seed", "temperature"]
+        facts = CallFacts(
+            **_tokens(getattr(response, "usage", None)),
+            latency_seconds=latency_seconds,
+            finish_reason=response.choices[0].finish_reason if response.choices else None,
+            dropped_parameters=", ".join(name for name in wanted if name not in sent) or None,
+        )
+        return replace(facts, cost_usd=self._cost(response, facts))
+
+    def _cost(self, response: Any, facts: CallFacts) -> float | None:
+        """Dollars by the config's prices, else litellm's sum, with surcharges for length and for filling caches."""
+        if self._given_prices is not None:
+            return cost_of(facts, self._given_prices)
+        # litellm goes by the name that the server echoes, which anybody's server may call gpt-something
+        if facts.prompt_tokens is None or facts.completion_tokens is None or self._listed_prices is None:
+            return None
+        cost: float | None = response._hidden_params.get("response_cost")
+        return cost
+
+
+def load(
+    model_id: str, base_url: str | None = None, revision: str | None = None, prices: Prices | None = None
+) -> ApiModel:
     """The model litellm calls ``model_id`` (``openai/gpt-4.1``, ``hosted_vllm/...``); ``check`` says if it knows it.
 
     Args:
         model_id: litellm's name.
         base_url: an endpoint of one's own.
         revision: a note that tells versions behind one name apart.
+        prices: what the config says its tokens cost; None leaves it to litellm's list.
 
     Raises:
         ValueError: ``base_url`` is not an http address.
     """
     if base_url is not None and _public(base_url) is None:
         raise ValueError("base_url is no address like http://localhost:8000/v1")
-    return ApiModel(model_id, base_url, revision)
-
-
-@cache
-def _litellm() -> Any:
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else importing it fetches a price list
-    import litellm
-
-    litellm.suppress_debug_info = True
-    litellm.telemetry = False
-    logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)  # its logs may quote a request
-    return litellm
+    return ApiModel(model_id, base_url, revision, prices)
 
 
 def _public(url: str | None) -> str | None:
@@ -157,20 +216,38 @@ def _refused_parameter(said: str, arguments: Mapping[str, Any]) -> str | None:
     """The parameter that the model, or litellm on its behalf, does not take; None for other failures."""
     if "max_tokens" in arguments and "'max_tokens'" in said and "max_completion_tokens" in said:
         return "max_tokens"
-    if "temperature" in arguments and "temperature" in said and _UNSUPPORTED.search(said):
-        return "temperature"
+    for name in ("temperature", "seed"):
+        if name in arguments and re.search(rf"\b{name}\b", said) and _UNSUPPORTED.search(said):
+            return name
     return None
 
 
-def _read(response: Any, latency_seconds: float) -> Completion:
+def _marked(request: Request) -> list[dict[str, Any]]:
+    """The messages of a step, marked where what later steps repeat ends: the experience, and the episode so far.
+
+    Other calls are made once, and to fill a cache costs extra.
+    """
+    messages: list[dict[str, Any]] = [dict(message) for message in request.messages]
+    if request.purpose != "act":
+        return messages
+    experience, close, rest = request.messages[0]["content"].partition(EXPERIENCE_CLOSE)
+    if close:
+        opening = {"type": "text", "text": experience + close, "cache_control": _CACHE_MARK}
+        messages[0]["content"] = [opening, {"type": "text", "text": rest}]
+    if len(messages) > 1:
+        last = {"type": "text", "text": messages[-2]["content"], "cache_control": _CACHE_MARK}
+        messages[-2]["content"] = [last]
+    return messages
+
+
+def _read(response: Any, facts: CallFacts) -> Completion:
     """The completion in a response; what is not an answer is an error."""
     if not response.choices:
         raise ModelError("malformed_reply", "the provider's answer has no choices")
-    message, finish_reason = response.choices[0].message, response.choices[0].finish_reason
+    message, finish_reason = response.choices[0].message, facts.finish_reason
     text, inline = strip_thinking(_clean(message.content) or "")
     separate = _clean(getattr(message, "reasoning_content", None))
     reasoning = "\n".join(filter(None, (separate, inline))) or None
-    facts = _facts(response, finish_reason, latency_seconds)
     if finish_reason == "content_filter" or getattr(message, "refusal", None):
         told = "the provider withheld the answer, or the model refused to answer"
         raise ModelError("content_filter", told, paid=facts)
@@ -188,26 +265,24 @@ def _why_no_text(message: Any, finish_reason: str | None) -> tuple[str, str]:
     return "empty_reply", "the answer has no text outside its thinking"
 
 
-def _facts(response: Any, finish_reason: str | None, latency_seconds: float) -> CallFacts:
-    usage = getattr(response, "usage", None)
-    prompt, completion = (_count(getattr(usage, name, None)) for name in ("prompt_tokens", "completion_tokens"))
+def _tokens(usage: Any) -> dict[str, Any]:
+    """What a response says it took, as fields of CallFacts."""
+    prompt, completion = _reported(usage, "prompt_tokens"), _reported(usage, "completion_tokens")
     if not prompt and not completion:  # litellm fills in zeros where a server reports nothing
-        return CallFacts(latency_seconds=latency_seconds, finish_reason=finish_reason)
-    cost = response._hidden_params.get("response_cost")
-    return CallFacts(
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        cached_tokens=_count(getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)),
-        reasoning_tokens=_count(getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None)),
-        cost_usd=None if prompt is None or completion is None else cost,
-        latency_seconds=latency_seconds,
-        finish_reason=finish_reason,
-    )
+        return {}
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "cached_tokens": _reported(usage, "prompt_tokens_details", "cached_tokens"),
+        "reasoning_tokens": _reported(usage, "completion_tokens_details", "reasoning_tokens"),
+    }
 
 
-def _count(reported: Any) -> int | None:
-    """A number of tokens a server reported; None where it cannot be one."""
-    return reported if isinstance(reported, int) and 0 <= reported <= MOST_TOKENS else None
+def _reported(usage: Any, *path: str) -> int | None:
+    """A number of tokens a server reported; None where it did not, or cannot be one."""
+    for name in path:
+        usage = getattr(usage, name, None)
+    return usage if isinstance(usage, int) and 0 <= usage <= MOST_TOKENS else None
 
 
 def _clean(text: str | None) -> str | None:

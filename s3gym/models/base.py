@@ -113,6 +113,10 @@ class Model(Protocol):
     is_free: bool
     """True for scripted players: instant, deterministic, and not worth a journal entry."""
 
+    @property
+    def endpoint(self) -> str:
+        """Who answers, without any credential: models of one endpoint share its limits."""
+
     def identity(self) -> dict[str, Any]:
         """Everything of the model that can change an answer, JSON-able; part of every key. Never a credential."""
 

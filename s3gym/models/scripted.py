@@ -55,6 +55,7 @@ class PlayerModel:
     """One scripted player."""
 
     revision: str | None = None
+    endpoint = "player"
     is_free = True
 
     def __init__(self, model_id: str, player: str, options: Mapping[str, str]) -> None:

@@ -1,18 +1,26 @@
 """Asks a model: the journal first, then the call, again where that can help. The one retry of the project.
 
-A call that waits to be made again keeps its place among the calls in flight, so an endpoint in trouble is
-asked less and gets its full share back when the trouble is over.
+A call that failed gives its place back while it waits: it is the limiter that asks an endpoint in trouble less.
 """
 
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
+from dataclasses import replace
 
 from s3gym.journal import Journal
-from s3gym.models.base import TRANSIENT, Completion, Model, ModelError, Request
+from s3gym.models.base import TRANSIENT, Completion, Model, ModelError, Request, estimate_tokens
+from s3gym.protocol.allowance import Allowance
+from s3gym.protocol.limiter import EndpointDown, Limiter, Slot
+from s3gym.records import CallFacts
 
-ATTEMPTS = 4
+ATTEMPTS = 6
+"""Fewer than the failures in a row that tell a limiter of an endpoint that is down: one request proves nothing."""
+PATIENCE_SECONDS = 600.0
+"""How long one request may be refused for its rate, or told to wait, while others are answered."""
+USUAL_ANSWER = 1000
+"""Tokens an answer is expected to have, for an endpoint's budget; corrected by what it had."""
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 60.0
 """Cap of the wait of our own, which doubles with each attempt."""
@@ -21,14 +29,16 @@ LONGEST_RETRY_AFTER_SECONDS = 300.0
 
 
 class Asker:
-    """One model, its journal, and the calls it may have in flight; counts what it does."""
+    """One model, its journal and its endpoint; counts what it does."""
 
     def __init__(
         self,
         model: Model,
         journal: Journal | None = None,
-        in_flight: asyncio.Semaphore | None = None,
+        limiter: Limiter | None = None,
+        allowance: Allowance | None = None,
         *,
+        stage_key: str | None = None,
         attempts: int = ATTEMPTS,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -37,8 +47,11 @@ class Asker:
         Args:
             model: who is asked.
             journal: where hosted calls are kept and found again; None keeps none.
-            in_flight: shared by all who ask the same endpoint; None sets no ceiling.
-            attempts: most calls for one request, at least 1; counted anew after a restart.
+            limiter: of the model's endpoint, shared by all who ask there; None sets no limit.
+            allowance: of the run; None sets no limit.
+            stage_key: of the stage that asks, for the journal.
+            attempts: most calls for one request that fail by the endpoint's fault, at least 1; counted anew after a
+                restart. Refusals for the rate, and tries of an endpoint that is down, are the limiter's to end.
             sleep: waits so many seconds.
         """
         self.model = model
@@ -49,7 +62,9 @@ class Asker:
         self.failures = 0
         """Hosted calls that failed, also where a later attempt succeeded."""
         self._journal = journal
-        self._in_flight = in_flight or nullcontext()
+        self._limiter = limiter
+        self._allowance = allowance or Allowance()
+        self._stage_key = stage_key
         self._attempts = attempts
         self._sleep = sleep
         self._identity = model.identity()
@@ -59,43 +74,82 @@ class Asker:
 
         Raises:
             ModelError: of the last attempt.
+            Spent: the run may make no further call.
         """
         if self.model.is_free:
             return await self.model.complete(request)
-        key = ""
-        if self._journal is not None:
-            key = self._journal.key(self._identity, request)
-            known = self._journal.lookup(key)
-            if known is not None:
-                self.calls_replayed += 1
-                return known
-        async with self._in_flight:
-            return await self._until_answered(request, key)
+        key = self._journal.key(self._identity, request) if self._journal is not None else ""
+        return self._known(key) or await self._until_answered(request, key)
 
     async def _until_answered(self, request: Request, key: str) -> Completion:
-        for attempt in range(1, self._attempts):
+        attempt, refused_since = 1, None
+        while True:
+            slot = self._slot(request)
             try:
-                return await self._call(request, key)
+                async with slot or nullcontext():
+                    return self._known(key) or await self._call(request, key, slot)  # another may have asked meanwhile
+            except EndpointDown:
+                raise
             except ModelError as error:
                 if error.kind not in TRANSIENT:
                     raise
+                now = asyncio.get_running_loop().time()
+                if slot is not None and (error.kind == "rate_limit" or error.retry_after_seconds is not None):
+                    refused_since = now if refused_since is None else refused_since
+                    if now - refused_since > PATIENCE_SECONDS:
+                        raise
+                    continue  # the limiter makes everybody wait
+                if slot is not None and slot.is_probe:
+                    continue  # until the limiter gives up
+                if attempt >= self._attempts:
+                    raise
                 wait = wait_seconds(attempt, error.retry_after_seconds, request.seed)
             await self._sleep(wait)
-        return await self._call(request, key)
+            attempt += 1
 
-    async def _call(self, request: Request, key: str) -> Completion:
+    def _known(self, key: str) -> Completion | None:
+        """The answer the journal has."""
+        known = self._journal.lookup(key) if self._journal is not None else None
+        if known is None:
+            return None
+        self.calls_replayed += 1
+        return replace(known, facts=self._after_failures(key, known.facts))
+
+    def _slot(self, request: Request) -> Slot | None:
+        if self._limiter is None:
+            return None
+        prompt = sum(estimate_tokens(message["content"]) for message in request.messages)
+        return self._limiter.slot(self.model.model_id, prompt + min(request.decoding.max_output_tokens, USUAL_ANSWER))
+
+    async def _call(self, request: Request, key: str, slot: Slot | None) -> Completion:
         """One attempt, counted and recorded."""
+        self._allowance.admit()
         self.calls_made += 1
         try:
             completion = await self.model.complete(request)
         except ModelError as error:
             self.failures += 1
-            if self._journal is not None:
-                self._journal.record_failure(key, self.model.model_id, request, error)
+            facts = self._after_failures(key, error.facts)
+            self._note(request, key, slot, error)
+            error.facts = facts
             raise
+        self._note(request, key, slot, completion)
+        return replace(completion, facts=self._after_failures(key, completion.facts))
+
+    def _note(self, request: Request, key: str, slot: Slot | None, outcome: Completion | ModelError) -> None:
+        facts = outcome.facts
+        self._allowance.paid(facts)
+        if slot is not None and facts.prompt_tokens is not None:
+            slot.tokens_used = facts.prompt_tokens + (facts.completion_tokens or 0)
         if self._journal is not None:
-            self._journal.record_success(key, self.model.model_id, request, completion)
-        return completion
+            self._journal.record(key, self.model.model_id, self._stage_key, request, outcome)
+
+    def _after_failures(self, key: str, facts: CallFacts) -> CallFacts:
+        """The facts of a call with those that failed before it, however often the run was started."""
+        if self._journal is None:
+            return facts
+        count, cost = self._journal.failed_attempts(key)
+        return replace(facts, failed_attempts=count, failed_cost_usd=cost)
 
 
 def wait_seconds(attempt: int, retry_after: float | None, seed: int) -> float:

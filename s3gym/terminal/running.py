@@ -1,6 +1,7 @@
 """``run`` and ``status``: what is done, what is left, and how it went."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from flows.benchmark import Todo, check_models, measure, todo
 from s3gym import storage
 from s3gym.config import RunConfig
 from s3gym.errors import Explained
-from s3gym.plan import make_plan, missing
+from s3gym.estimate import Estimate, Span, estimate, most_calls, total
+from s3gym.models.prices import prices_of
+from s3gym.plan import Stage, make_plan, missing, prices_in
 from s3gym.registry import UnknownName
 from s3gym.report.render import render
 from s3gym.terminal.console import console, errors, plain, verbatim
@@ -27,6 +30,14 @@ SUMMARY = """
     left join control_gain as g on g.cell_id = i.cell_id
     order by i.game, i.model_id, i.pathway, i.replicate
 """
+
+ASSUMPTIONS = (
+    "Lowest: episodes as short as their rules allow, replies of one token, all prompts from the provider's cache. "
+    "Highest: every episode to its horizon, every reply of max_output_tokens = {limit:,}; set that lower to see what "
+    "shorter replies take. Calls made again after a failure come on top; calls that the journal can answer are "
+    "counted, but cost nothing. Without a model's own tokenizer its tokens are estimated; a price that nobody knows is "
+    "unknown, and can be given in the config. No surcharge for very long prompts is in it."
+)
 
 
 def run(config: RunConfig, data: Path) -> int:
@@ -49,7 +60,8 @@ def run(config: RunConfig, data: Path) -> int:
         episodes = sum(todo.episode_count for todo in work)
         tasks = sum(len(todo.stages) for todo in work)
         errors.print(
-            f"{len(work)} cells, {tasks} stages, {episodes} episodes to do (at most {_most_calls(work)} model calls); "
+            f"{len(work)} cells, {tasks} stages, {episodes} episodes to do "
+            f"(at most {most_calls(_lacking(work, data))} model calls); "
             "starting the flow, which takes some seconds the first time ..."
         )
         progress.add_task("Measuring", total=episodes, steps=0, cells=f"0/{len(work)}")
@@ -64,7 +76,7 @@ def run(config: RunConfig, data: Path) -> int:
         progress.update(progress.task_ids[0], steps=counts["step"], cells=f"{counts['cell']}/{counts['cells']}")
 
     try:
-        outcome = measure(config, data, on_event, on_start)
+        outcome = measure(config, data, on_event, on_start, lambda told: errors.print(escape(told), soft_wrap=True))
     except Explained as error:
         if not progress.tasks:  # nothing was begun: a wrong request
             raise
@@ -81,7 +93,11 @@ def run(config: RunConfig, data: Path) -> int:
         verbatim(f"Report: {render(warehouse, data / 'report.html')}")
     except Explained as error:  # the run itself was done, so it is no wrong request
         outcome.failures.append(f"report: {error}")
-    return _failed(outcome.failures) if outcome.failures else 0
+    if outcome.stopped is not None:
+        errors.print(f"[red]Stopped:[/red] {escape(outcome.stopped)}", soft_wrap=True)
+    if outcome.failures:
+        return _failed(outcome.failures)
+    return 1 if outcome.stopped else 0
 
 
 def _failed(failures: list[str]) -> int:
@@ -92,7 +108,7 @@ def _failed(failures: list[str]) -> int:
 
 
 def show_estimate(config: RunConfig, data: Path) -> None:
-    """What a run would do, and at most how many calls."""
+    """What a run would do, and between which bounds its calls, tokens and dollars will be."""
     plan = make_plan(config)
     storage.check_usable(data)
     work = todo(plan, data)
@@ -103,11 +119,17 @@ def show_estimate(config: RunConfig, data: Path) -> None:
     except Explained as error:  # such as a key: needed to run, not to plan
         errors.print(f"Note: {escape(str(error))}", soft_wrap=True)
     episodes = sum(piece.episode_count for piece in work)
+    lacking = _lacking(work, data)
     console.print(
         f"{len(plan.cells)} cells, {len(list(plan.stages()))} stages; to do: {len(work)} cells, "
         f"{sum(len(piece.stages) for piece in work)} stages, {episodes} episodes, "
-        f"at most {_most_calls(work)} model calls"
+        f"at most {most_calls(lacking)} model calls"
     )
+    paid = {stage.subject.model.model_id for stage, _ in lacking if not stage.subject.model.is_free}
+    if paid:
+        prices = {entry.id: prices_of(entry.id, prices_in(entry)) for entry in config.models if entry.id in paid}
+        _print_estimates(estimate(lacking, prices))
+        console.print(ASSUMPTIONS.format(limit=config.max_output_tokens), soft_wrap=True)
 
 
 def show_status(config: RunConfig | None, data: Path) -> None:
@@ -125,21 +147,30 @@ def show_status(config: RunConfig | None, data: Path) -> None:
     console.print(table)
 
 
-def _most_calls(work: list[Todo]) -> int:
-    """Upper bound: every episode to its horizon, one judgment and one memory call an exploration episode."""
-    calls = 0
-    for piece in work:
-        for stage in piece.stages:
-            subject, count = stage.subject, stage.last - stage.first
-            if stage.kind == "evaluate":
-                calls += count * subject.evaluation.horizon
-            elif stage.kind == "explore":
-                calls += count * (subject.exploration.horizon + subject.pathway.IS_MODEL_ASKED)
-            elif stage.kind == "self_judge":
-                calls += count
-            else:
-                calls += subject.pathway.IS_MODEL_ASKED
-    return calls
+def _lacking(work: list[Todo], data: Path) -> list[tuple[Stage, list[tuple[int, int]]]]:
+    return [(stage, missing(data, stage)) for piece in work for stage in piece.stages]
+
+
+def _print_estimates(estimates: list[Estimate]) -> None:
+    table = Table("model", title="Lowest to highest of what it takes")
+    for name in ("calls", "prompt tokens", "completion tokens", "dollars"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in [*estimates, total(estimates)] if len(estimates) > 1 else estimates:
+        tokens = ["-", "-", "free"]
+        if not row.is_free:
+            dollars = "unknown" if row.dollars is None else _span(row.dollars, _dollars)
+            tokens = [_span(row.prompt_tokens), _span(row.completion_tokens), dollars]
+        table.add_row(escape(row.model_id), _span(row.calls), *tokens)
+    console.print(table)
+
+
+def _span(span: Span, write: Callable[[float], str] = "{:,.0f}".format) -> str:
+    low, high = write(span.low), write(span.high)
+    return low if low == high else f"{low} to {high}"
+
+
+def _dollars(amount: float) -> str:
+    return f"{amount:,.2f}" if amount >= 0.01 or not amount else f"{amount:.1g}"
 
 
 def _latest_config(data: Path) -> RunConfig:

@@ -29,6 +29,9 @@
 --   finish_reason           text
 --   error_kind              text; null when the call succeeded
 --   error_message           text; null when the call succeeded
+--   dropped_parameters      text; settings the provider does not take, such as seed, temperature; null when it took all
+--   failed_attempts         calls for the same request that failed before, over all restarts; null for scripted players
+--   failed_cost_usd         US dollars; what those cost, null where nothing was said
 select
     stage_key,
     game,
@@ -55,5 +58,8 @@ select
     latency_seconds,
     finish_reason,
     error_kind,
-    error_message
+    error_message,
+    dropped_parameters,
+    failed_attempts,
+    failed_cost_usd
 from raw.steps

@@ -60,7 +60,7 @@ def set_trap(point: str, nth: int) -> None:
         is_one = lambda path, text: die() if path.parent.name == "manifests" else None  # noqa: E731
         storage.write_text = at_call(nth, storage.write_text, is_one)
     elif point == "inside_journal":
-        journal.Journal._record = at_call(nth, journal.Journal._record, lambda *a: die())  # type: ignore[method-assign]
+        journal.Journal.record = at_call(nth, journal.Journal.record, lambda *a: die())  # type: ignore[method-assign]
     elif point == "inside_task":
         rollout.parse_answer = at_call(nth, rollout.parse_answer, lambda *a: die())
     else:

@@ -130,7 +130,9 @@ def test_over_and_under_confidence_are_found_where_they_were_built_in(prefect_ap
 def test_random_and_expert_are_the_ends_of_the_normalised_scale(prefect_api: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     ends = {"player:random": 0.0, "player:expert": 1.0}
-    run(data, "evaluation_episodes=105", 'evaluation_set="fresh"', scale="smoke", models=[*ends], pathways=["none"])
+    games = ["minesweeper", "snake", "trust"]
+    settings = {"scale": "smoke", "games": games, "models": [*ends], "pathways": ["none"]}
+    run(data, "evaluation_episodes=105", 'evaluation_set="fresh"', **settings)
     query = """
         select
             c.game, c.model_id, count(*), avg((e.final_score - a.random_mean) / a.anchor_range),

@@ -186,7 +186,7 @@ def _connection(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
             if reply.is_hanging:
                 self.close_connection = True
                 return
-            body = reply.body.encode()
+            body = reply.body.encode("utf-8", "surrogateescape")  # any bytes can be told
             self.send_response(reply.status)
             for name, value in {"Content-Type": "application/json", **reply.headers}.items():
                 self.send_header(name, value)

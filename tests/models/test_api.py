@@ -4,13 +4,18 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from s3gym.models import api
 from s3gym.models.base import Completion, ModelError, Request
+from s3gym.models.prices import cost_of, given_prices, prices_of
+from s3gym.protocol.prompts import past_step, step_messages
 from s3gym.records import CallFacts
 from s3gym.registry import UnknownName
+from s3gym.transcript import PastStep, experience_block
 from tests.models.loopback import CANARY, Loopback, Reply, chat, failure, hang, request_of
 
 TOOL_CALL = {"id": "1", "type": "function", "function": {"name": "move", "arguments": "{}"}}
@@ -185,7 +190,7 @@ def test_text_and_thinking_are_apart(loopback: Loopback, reply: Reply, text: str
 def test_only_what_was_asked_for_is_sent(loopback: Loopback) -> None:
     ask(loopback, request_of("hello", seed=7))
     ask(loopback, request_of("hello", seed=7, temperature=0.0))
-    plain = {"model": "gpt-4.1", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 100}
+    plain = {"model": "gpt-4.1", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 100, "seed": 7}
     assert loopback.requests[0].body == plain
     assert loopback.requests[1].body == {**plain, "temperature": 0.0}
 
@@ -195,6 +200,43 @@ def test_a_model_known_to_take_no_temperature_is_asked_without_one(loopback: Loo
     (sent,) = loopback.requests
     assert sent.body["max_completion_tokens"] == 100
     assert not sent.body.keys() & {"temperature", "max_tokens"}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Unsupported value: 'temperature' does not support 0.3 with this model.",
+        "invalid temperature: only 1 is allowed for this model",
+    ],
+)
+def test_a_temperature_that_is_refused_is_left_out_and_the_row_says_so(loopback: Loopback, told: str) -> None:
+    loopback.enqueue(failure(400, told))
+    completion = ask(loopback, request_of(temperature=0.3))
+    assert ["temperature" in received.body for received in loopback.requests] == [True, False]
+    assert completion.facts.dropped_parameters == "temperature"
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_seed_that_is_refused_is_left_out_and_the_row_says_so(loopback: Loopback, status: int) -> None:
+    loopback.enqueue(failure(status, "seed: Extra inputs are not permitted"))
+    completion = ask(loopback, request_of(seed=7))
+    assert [received.body.get("seed") for received in loopback.requests] == [7, None]
+    assert completion.facts.dropped_parameters == "seed"
+
+
+def test_the_seed_of_decoding_reaches_providers_that_take_one(loopback: Loopback) -> None:
+    for model in ("openai/gpt-4.1", "hosted_vllm/any"):
+        loopback.requests.clear()
+        facts = ask(loopback, request_of(seed=2**63 + 5), model).facts
+        assert loopback.requests[0].body["seed"] == 5  # modulo 2 to the 31: some providers take no more
+        assert facts.dropped_parameters is None
+
+
+def test_a_model_that_wants_max_completion_tokens_gets_it_and_nothing_is_lost(loopback: Loopback) -> None:
+    loopback.enqueue(failure(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."))
+    completion = ask(loopback, model="openai/newest")
+    assert loopback.requests[-1].body["max_completion_tokens"] == 100
+    assert completion.facts.dropped_parameters is None
 
 
 def test_a_parameter_that_the_server_refuses_is_refused_once(loopback: Loopback) -> None:
@@ -301,3 +343,184 @@ def test_names_that_providers_know_pass_the_check(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     for name in ("openai/gpt-9", "gpt-4.1", "hosted_vllm/any", "ollama/llama3:8b"):
         api.load(name).check()
+
+
+# --- replies as they come: each has a row of its own -----------------------------------------------------------
+
+
+def test_thinking_in_a_field_of_its_own_is_no_answer(loopback: Loopback) -> None:
+    for field in ("reasoning_content", "reasoning"):  # as two families of servers call it
+        loopback.enqueue(chat("UP", **{field: "Answer: DOWN"}))
+        completion = ask(loopback, model="hosted_vllm/any")
+        assert (completion.text, completion.reasoning) == ("UP", "Answer: DOWN")
+
+
+def test_think_blocks_are_taken_out_of_the_answer(loopback: Loopback) -> None:
+    loopback.enqueue(chat("<think>Answer: DOWN, Score: 1</think>\nAnswer: UP, Score: 0"))
+    completion = ask(loopback)
+    assert (completion.text.strip(), completion.reasoning) == ("Answer: UP, Score: 0", "Answer: DOWN, Score: 1")
+
+
+def test_thinking_without_an_end_is_no_answer(loopback: Loopback) -> None:
+    loopback.enqueue(chat("<think>Answer: UP, Score: 1"))
+    error = error_of(loopback)
+    assert (error.kind, error.facts.completion_tokens) == ("empty_reply", 5)
+
+
+def test_no_content_at_the_output_limit_is_a_truncated_answer(loopback: Loopback) -> None:
+    loopback.enqueue(chat(None, finish_reason="length"))
+    error = error_of(loopback)
+    assert (error.kind, error.facts.finish_reason) == ("truncated", "length")
+    assert "max_output_tokens" in error.message
+
+
+def test_a_content_filter_withholds_even_the_text_that_came(loopback: Loopback) -> None:
+    loopback.enqueue(chat("Answer: UP, Score: 1", finish_reason="content_filter"))
+    assert error_of(loopback).kind == "content_filter"
+
+
+def test_a_refusal_is_no_answer_and_was_paid(loopback: Loopback) -> None:
+    loopback.enqueue(chat(None, refusal="I would rather not."))
+    error = error_of(loopback)
+    assert (error.kind, error.facts.prompt_tokens) == ("content_filter", 20)
+    assert error.facts.cost_usd == pytest.approx(80e-6)  # gpt-4.1: 20 x 2 and 5 x 8 dollars a million
+
+
+def test_a_tool_call_to_a_plain_prompt_is_malformed(loopback: Loopback) -> None:
+    loopback.enqueue(chat(None, tool_calls=[TOOL_CALL], finish_reason="tool_calls"))
+    error = error_of(loopback)
+    assert (error.kind, "tool" in error.message) == ("malformed_reply", True)
+
+
+def test_of_several_choices_the_first_counts(loopback: Loopback) -> None:
+    first = json.loads(chat("UP", choice_count=2).body)
+    first["choices"][1]["message"]["content"] = "DOWN"
+    loopback.enqueue(Reply(json.dumps(first)))
+    assert ask(loopback).text == "UP"
+
+
+@pytest.mark.parametrize("text", ["", " \n\t"])
+def test_an_empty_string_is_no_answer(loopback: Loopback, text: str) -> None:
+    loopback.enqueue(chat(text))
+    assert error_of(loopback).kind == "empty_reply"
+
+
+def test_bytes_that_are_no_text_are_malformed(loopback: Loopback) -> None:
+    loopback.enqueue(Reply(chat("U@P").body.replace("@", "\udcff")))  # the single byte 0xff
+    assert error_of(loopback).kind == "malformed_reply"
+
+
+@pytest.mark.parametrize("length", [1, 40, 120, 200])
+def test_json_cut_anywhere_is_malformed(loopback: Loopback, length: int) -> None:
+    loopback.enqueue(Reply(chat("Answer: UP, Score: 1").body[:length]))
+    assert error_of(loopback).kind == "malformed_reply"
+
+
+def test_a_page_of_html_with_status_200_is_malformed(loopback: Loopback) -> None:
+    loopback.enqueue(Reply("<html><body>Sign in</body></html>", headers={"Content-Type": "text/html"}))
+    assert error_of(loopback).kind == "malformed_reply"
+
+
+@pytest.mark.parametrize("content", [7, {"text": "UP"}, [{"type": "text", "text": "UP"}]])
+def test_content_that_is_no_string_is_malformed(loopback: Loopback, content: Any) -> None:
+    loopback.enqueue(chat(content))
+    assert error_of(loopback).kind == "malformed_reply"
+
+
+# --- what it costs --------------------------------------------------------------------------------------------
+
+CACHED = {
+    "prompt_tokens": 1000,
+    "completion_tokens": 50,
+    "total_tokens": 1050,
+    "prompt_tokens_details": {"cached_tokens": 800},
+    "completion_tokens_details": {"reasoning_tokens": 30},
+}
+
+
+def test_cached_tokens_are_billed_once_at_the_listed_price(loopback: Loopback) -> None:
+    loopback.enqueue(chat("UP", usage=CACHED))
+    # gpt-4o-mini, dollars a million: 0.15 prompt, 0.075 cached, 0.6 completion: 200 x 0.15 + 800 x 0.075 + 50 x 0.6
+    facts = ask(loopback, model="openai/gpt-4o-mini").facts
+    assert facts.cost_usd == pytest.approx(120e-6)
+    listed = prices_of("openai/gpt-4o-mini")
+    assert listed is not None and cost_of(facts, listed) == pytest.approx(120e-6)  # ours comes to the same
+
+
+def test_prices_of_the_config_win_over_the_list(loopback: Loopback) -> None:
+    loopback.enqueue(chat("UP", usage=CACHED))
+    model = api.load("openai/gpt-4o-mini", loopback.base_url, prices=given_prices(10.0, 1.0, 100.0))
+    facts = asyncio.run(model.complete(request_of())).facts
+    assert facts.cost_usd == pytest.approx((200 * 10 + 800 * 1 + 50 * 100) / 1e6)
+
+
+def test_a_price_that_nobody_knows_is_null_whatever_the_server_calls_itself(loopback: Loopback) -> None:
+    loopback.enqueue(Reply(chat("UP", usage=CACHED).body.replace('"loopback"', '"gpt-4o-mini"')))
+    assert ask(loopback, model="openai/my-own").facts.cost_usd is None
+
+
+# --- prefixes that a provider caches only where they are marked ------------------------------------------------
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+
+
+def claude(loopback: Loopback, monkeypatch: pytest.MonkeyPatch, request: Request) -> tuple[Completion, dict[str, Any]]:
+    """What comes of a request to an Anthropic server, and the body that it got."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
+    usage = {
+        "input_tokens": 100,
+        "cache_read_input_tokens": 800,
+        "cache_creation_input_tokens": 200,
+        "output_tokens": 50,
+    }
+    body = {"id": "1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "stop_reason": "end_turn"}
+    body |= {"content": [{"type": "text", "text": "UP"}], "usage": usage}
+    loopback.enqueue(Reply(json.dumps(body)))
+    model = api.load("anthropic/claude-sonnet-4-5", loopback.base_url.removesuffix("/v1"))
+    return asyncio.run(model.complete(request)), loopback.requests[-1].body
+
+
+def second_step() -> Request:
+    """Experience, one finished step, and the question."""
+    shown = past_step("Go up.", PastStep("a wall", "Answer: UP, Score: 0"))
+    return replace(request_of(), messages=step_messages("Go up.", shown, "Rules.", "a door"))
+
+
+def test_a_step_is_marked_after_the_experience_and_after_the_episode_so_far(
+    loopback: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, body = claude(loopback, monkeypatch, second_step())
+    opening, answer, question = body["messages"]
+    assert opening["content"] == [
+        {"type": "text", "text": experience_block("Go up."), **MARK},
+        {"type": "text", "text": "\n\nEnv: a wall"},
+    ]
+    assert answer["content"] == [{"type": "text", "text": "Answer: UP, Score: 0", **MARK}]
+    assert "cache_control" not in json.dumps(question)
+
+
+def test_marks_change_no_word_of_a_prompt(loopback: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = second_step()
+    _, body = claude(loopback, monkeypatch, request)
+    sent = ["".join(part["text"] for part in message["content"]) for message in body["messages"]]
+    assert sent == [message["content"] for message in request.messages]
+
+
+def test_a_call_that_no_other_continues_is_not_marked(loopback: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    for request in (replace(second_step(), purpose="judge"), request_of()):
+        _, body = claude(loopback, monkeypatch, request)
+        assert "cache_control" not in json.dumps(body)
+
+
+def test_providers_that_find_prefixes_themselves_get_no_marks(loopback: Loopback) -> None:
+    for model in ("openai/gpt-4.1", "hosted_vllm/claude-like"):
+        ask(loopback, second_step(), model)
+        assert "cache_control" not in json.dumps(loopback.requests[-1].body)
+
+
+def test_filling_and_reading_a_cache_have_their_own_prices(loopback: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = claude(loopback, monkeypatch, second_step())[0].facts
+    assert (facts.prompt_tokens, facts.cached_tokens) == (1100, 800)
+    # dollars a million: 3 prompt, 0.3 read, 3.75 written, 15 completion: 100 x 3 + 800 x 0.3 + 200 x 3.75 + 50 x 15
+    assert facts.cost_usd == pytest.approx(2040e-6)
+    assert facts.dropped_parameters == "seed"  # Anthropic takes none

@@ -21,6 +21,7 @@ from s3gym.transcript import read_answer_line
 from tests.programmed import Programmed, blind, part
 
 GAMES = [registry.load("s3gym.games", name, "game").GAME for name in registry.names("s3gym.games")]
+LEARNABLE = [game for game in GAMES if game.reader.is_learnable]
 SEED = 3
 
 
@@ -144,7 +145,7 @@ def test_the_learner_also_learns_within_the_episode() -> None:
     assert all(step.self_score is not None for step in steps[-20:])
 
 
-@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.id)
+@pytest.mark.parametrize("game", LEARNABLE, ids=lambda game: game.id)
 def test_a_memory_text_reads_back_to_the_same_facts(game: Any) -> None:
     model, experience = load("player:learner"), history(game)
     memory = remembered(model, game, experience)
@@ -186,7 +187,18 @@ def test_unscored_hints_are_the_same_as_none(game: Any, player: str) -> None:
     assert remembered(load("player:learner?hints=unscored"), game, experience).count("\n") == 0
 
 
-@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.id)
+def test_where_there_is_nothing_to_learn_with_the_learner_says_so_and_acts_at_random() -> None:
+    (game,) = [game for game in GAMES if game not in LEARNABLE]
+    model, experience = load("player:learner"), history(game)
+
+    assert game.id == "chess"
+    assert remembered(model, game, experience) == "Nothing to retain: there is nothing to learn this game with."
+    for seed in range(5):
+        with_history, without = (said(model, step_request(game, content, seed)) for content in (experience, None))
+        assert with_history == without and with_history.endswith("Score: none")
+
+
+@pytest.mark.parametrize("game", LEARNABLE, ids=lambda game: game.id)
 def test_shuffled_hints_leave_hardly_a_fact(game: Any) -> None:
     experience = "".join(history(game, seed=seed) for seed in range(3))
 

@@ -8,8 +8,14 @@ import pytest
 from s3gym.journal import Journal
 from s3gym.models import api
 from s3gym.models.base import Completion, ModelError, Request, estimate_tokens
-from s3gym.protocol.asking import Asker, wait_seconds
+from s3gym.models.prices import given_prices
+from s3gym.protocol.allowance import Allowance, Spent
+from s3gym.protocol.asking import ATTEMPTS, Asker, wait_seconds
+from s3gym.protocol.limiter import Limiter
 from tests.models.loopback import ANSWER, CANARY, Loopback, chat, failure, request_of
+
+A_CALL_USD = (20 * 1.0 + 5 * 2.0) / 1e6
+"""Of the loopback server's usual answer, 20 prompt and 5 completion tokens, at 1 and 2 dollars a million."""
 
 
 @pytest.fixture
@@ -65,13 +71,64 @@ def test_what_cannot_pass_is_not_asked_again(loopback: Loopback, journal: Journa
 
 
 def test_retries_end_with_the_last_error_and_go_on_after_a_restart(loopback: Loopback, journal: Journal) -> None:
-    loopback.enqueue(*[failure(500, f"oops {number}") for number in range(1, 5)])
-    with pytest.raises(ModelError, match="oops 4"):
+    loopback.enqueue(*[failure(500, f"oops {number}") for number in range(1, ATTEMPTS + 1)])
+    with pytest.raises(ModelError, match=f"oops {ATTEMPTS}") as failed:
         asyncio.run(asker_of(loopback, journal).ask(request_of()))
+    assert failed.value.facts.failed_attempts == ATTEMPTS - 1  # before the one that is told
     restarted = asker_of(loopback, journal)
-    assert asyncio.run(restarted.ask(request_of())).text == ANSWER
+    answer = asyncio.run(restarted.ask(request_of()))
+    assert (answer.text, answer.facts.failed_attempts) == (ANSWER, ATTEMPTS)
     assert counters(restarted) == (1, 0, 0)
-    assert journal.attempts(journal.key(restarted.model.identity(), request_of())) == 5
+    again = asyncio.run(restarted.ask(request_of()))
+    assert (again.is_replayed, again.facts) == (True, answer.facts)  # rows are the same after any restart
+
+
+def test_what_failed_attempts_cost_is_told_with_the_answer(loopback: Loopback, journal: Journal) -> None:
+    loopback.enqueue(chat(""))
+    model = api.load("openai/gpt-4.1", loopback.base_url, prices=given_prices(1.0, None, 2.0))
+    asker = Asker(model, journal, sleep=Waits())
+    with pytest.raises(ModelError, match="empty_reply"):
+        asyncio.run(asker.ask(request_of()))
+
+    facts = asyncio.run(asker.ask(request_of())).facts
+
+    assert facts.failed_attempts == 1
+    assert facts.failed_cost_usd == pytest.approx(A_CALL_USD)
+
+
+# --- limits of the run --------------------------------------------------------------------------------------
+
+
+def test_no_call_is_made_beyond_the_allowed_number(loopback: Loopback, journal: Journal) -> None:
+    allowance = Allowance(max_calls=3, calls=1)  # one was made before the restart
+    asker = Asker(api.load("openai/gpt-4.1", loopback.base_url), journal, allowance=allowance)
+
+    async def ask(count: int) -> list[object]:
+        calls = [asker.ask(request_of(seed=seed)) for seed in range(count)]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    outcomes = asyncio.run(ask(5))
+
+    spent = [outcome for outcome in outcomes if isinstance(outcome, Spent)]
+    assert (len(spent), len(loopback.requests), asker.calls_made) == (3, 2, 2)
+    assert str(spent[0]) == "3 calls are made, max_calls = 3; all are kept, raise it to go on"
+    replayed = [outcome for outcome in asyncio.run(ask(5)) if isinstance(outcome, Completion)]
+    assert len(replayed) == 2 and all(outcome.is_replayed for outcome in replayed)  # what is known costs no call
+
+
+def test_a_limit_in_dollars_stops_before_the_next_call(loopback: Loopback) -> None:
+    loopback.handler = lambda request: chat(ANSWER)
+    allowance = Allowance(max_cost=2.5 * A_CALL_USD)
+    model = api.load("openai/gpt-4.1", loopback.base_url, prices=given_prices(1.0, None, 2.0))
+    asker = Asker(model, allowance=allowance)
+
+    async def ask() -> None:
+        for seed in range(9):
+            await asker.ask(request_of(seed=seed))
+
+    with pytest.raises(Spent, match="are spent, max_cost = 7.5e-05"):
+        asyncio.run(ask())
+    assert (asker.calls_made, allowance.cost_usd) == (3, pytest.approx(3 * A_CALL_USD))
 
 
 def test_without_a_journal_every_question_is_a_call(loopback: Loopback) -> None:
@@ -85,7 +142,7 @@ def test_no_more_calls_fly_than_the_ceiling_allows(loopback: Loopback) -> None:
     loopback.handler = lambda body: chat(ANSWER).after(0.05)
 
     async def together() -> None:
-        asker = asker_of(loopback, in_flight=asyncio.Semaphore(3))
+        asker = asker_of(loopback, limiter=Limiter(3, name="here"))
         await asyncio.gather(*(asker.ask(request_of(seed=number)) for number in range(9)))
 
     asyncio.run(together())
@@ -107,6 +164,7 @@ class Instant:
 
     model_id = "player:instant"
     revision = None
+    endpoint = "player"
     is_free = True
 
     def identity(self) -> dict[str, Any]:
