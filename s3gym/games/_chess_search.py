@@ -29,6 +29,8 @@ MATE = 10
 """Pawns that mate is worth."""
 LARGEST_GAIN = 2 * VALUES[QUEEN] - VALUES[PAWN]
 """Pawns that one move wins at most: a queen taken by a pawn that becomes a queen."""
+LARGEST_ARMY = 9 * VALUES[QUEEN] + 2 * (VALUES[ROOK] + VALUES[BISHOP] + VALUES[KNIGHT])
+"""Pawns that one side can have at most: all eight promoted."""
 
 DEPTH = 3
 """Plies the expert looks ahead before it goes on with captures and promotions alone."""
@@ -41,10 +43,12 @@ LARGEST_MOBILITY = 100
 
 def balance(board: Board, color: Color) -> int:
     """Pawns by which ``color`` is ahead in material; a promoted piece counts as what it is."""
-    return _material(board, board.occupied_co[color]) - _material(board, board.occupied_co[not color])
+    return material(board, color) - material(board, not color)
 
 
-def _material(board: Board, side: int) -> int:
+def material(board: Board, color: Color) -> int:
+    """Pawns that all pieces of ``color`` are worth, the king apart."""
+    side = board.occupied_co[color]
     pieces = ((PAWN, board.pawns), (KNIGHT, board.knights), (BISHOP, board.bishops), (ROOK, board.rooks))
     lesser = sum(VALUES[kind] * (mask & side).bit_count() for kind, mask in pieces)
     return lesser + VALUES[QUEEN] * (board.queens & side).bit_count()
@@ -125,7 +129,7 @@ class Search:
     def __init__(self, board: Board, steps_left: int) -> None:
         self.board = board
         self.player = board.turn
-        others = _material(board, board.occupied_co[not board.turn])
+        others = material(board, not board.turn)
         self.cost_of_end = HUNDREDTHS * min(others, steps_left - 1)
 
     def best(self) -> Move:

@@ -9,8 +9,9 @@ Actions: one move in SAN, which is canonical, such as ``Nf3``, ``exd5``, ``O-O``
     ``g1f3`` and other case are read too, where one legal move fits. A null move is illegal. Unreadable, illegal and
     ambiguous moves are told apart.
 Verifier reward: material won less material lost by the move and the reply, in pawns (pawn 1, knight and bishop 3,
-    rook 5, queen 9; a promotion changes the material), +10 for giving mate and -10 for being mated. The final score
-    is the sum; it may be negative.
+    rook 5, queen 9; a promotion changes the material), +10 for giving mate and -10 for being mated. An answer that
+    ends the episode forfeits it: all material left, and -10, so that giving up never beats playing on. The final
+    score is the sum; it may be negative.
 Episode end: checkmate, stalemate, insufficient material, fifty moves without capture or pawn move, the third time
     the same position, counted from the start of the episode. An unusable answer costs the step, in which nobody
     moves; in evaluation it ends the episode.
@@ -32,7 +33,18 @@ from typing import ClassVar, NamedTuple
 import chess
 from chess import Board, Termination
 
-from s3gym.games._chess_search import LARGEST_GAIN, MATE, VALUES, Search, balance, best_moves, gain, is_mated
+from s3gym.games._chess_search import (
+    LARGEST_ARMY,
+    LARGEST_GAIN,
+    MATE,
+    VALUES,
+    Search,
+    balance,
+    best_moves,
+    gain,
+    is_mated,
+    material,
+)
 from s3gym.games._grammar import tidy
 from s3gym.games.base import Config, Game, Move, Outcome, Parsed, Player, Reader, State, stream
 
@@ -314,7 +326,9 @@ class Chess(Game[ChessConfig, ChessState, ChessView]):
 
     def rules(self, config: ChessConfig) -> str:
         """The duel, the opponent, what counts and what a mistake costs here."""
-        unusable = "ends the episode" if config.unusable_ends else "moves nothing and uses the step up"
+        unusable = "moves nothing and uses the step up"
+        if config.unusable_ends:
+            unusable = f"forfeits the game: it ends, and takes {MATE} and the worth of all your pieces away"
         return (
             f"Chess: you play at most {config.horizon} moves by the rules of chess from a middle-game position, with "
             "the side that is to move at the start.\n"
@@ -369,13 +383,22 @@ class Chess(Game[ChessConfig, ChessState, ChessView]):
         )
         return Outcome(after, float(reward), OVER.format(end_reason.replace("_", " ")) if end_reason else MOVED)
 
+    def spoil(self, state: ChessState, feedback: str) -> Outcome:
+        """Nobody moves; where that ends the episode, all is lost."""
+        outcome = super().spoil(state, feedback)
+        if outcome.end_reason is None:
+            return outcome
+        board = _shared(state.fen)
+        return outcome._replace(reward=float(-material(board, board.turn) - MATE))
+
     def layout(self, state: ChessState) -> str:
         """The start position and the opponent's draws."""
         return f"{state.start} {' '.join(map(str, state.draws))}"
 
     def reward_range(self, config: ChessConfig) -> tuple[float, float]:
-        """The largest gain of one move with mate, for either side; a move of one's own never loses material."""
-        return float(-LARGEST_GAIN - MATE), float(LARGEST_GAIN + MATE)
+        """The largest gain of one move with mate, for either side; and a whole army where an answer may forfeit it."""
+        loss = LARGEST_ARMY if config.unusable_ends else LARGEST_GAIN
+        return float(-loss - MATE), float(LARGEST_GAIN + MATE)
 
     def smallest_positive_score(self, config: ChessConfig) -> float:
         """One pawn."""

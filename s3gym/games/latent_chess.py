@@ -351,7 +351,6 @@ class LatentChess(Game[LatentChessConfig, LatentChessState, LatentChessView]):
     def rules(self, config: LatentChessConfig) -> str:
         """What is told of how pieces move, and what may be named."""
         last = SIZE - 1
-        unusable = "ends the episode" if config.unusable_ends else "names nothing and uses the step up"
         return (
             f"Latent chess: {config.pieces} pieces move on a board of {SIZE} x {SIZE} cells. For {config.horizon} "
             "steps you foretell where each of them will stand next. A cell is written (row,column); rows 0 to "
@@ -365,7 +364,7 @@ class LatentChess(Game[LatentChessConfig, LatentChessState, LatentChessView]):
             "since, and the current board: . empty, a letter for a piece, * for several on one cell.\n"
             "Name the next cell of as many pieces as you like, in any order. A letter named twice counts by its last "
             "mention; unknown letters and cells off the board are ignored. Then the pieces move, whatever you named. "
-            f"An answer that cannot be read {unusable}.\n"
+            "An answer that cannot be read names nothing and uses the step up.\n"
             "The reward of a step is the share of all pieces that you named on the cell they moved to. The score of "
             "the episode is the mean of the rewards of its steps.\n"
             "Action: A:(row,column), B:(row,column) and so on."

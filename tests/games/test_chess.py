@@ -78,7 +78,7 @@ def test_the_observation_shows_colours_last_move_fen_diagram_and_in_exploration_
 
 def test_rules_name_the_opponent_and_the_price_of_a_mistake() -> None:
     assert "a random legal move" in GAME.rules(RELAXED) and "uses the step up" in GAME.rules(RELAXED)
-    assert "best for it in material" in GAME.rules(STRICT) and "ends the episode" in GAME.rules(STRICT)
+    assert "best for it in material" in GAME.rules(STRICT) and "forfeits the game" in GAME.rules(STRICT)
 
 
 # --- material -----------------------------------------------------------------------------------------------
@@ -163,8 +163,7 @@ def test_the_game_ends_as_python_chess_says_and_mate_counts_ten(
         outcome = GAME.take(duel(fen, config), action).outcome
         assert (outcome.state.last_move, outcome.reward, outcome.end_reason) == (last_move, reward, end_reason)
         assert outcome.feedback == f"The game is over: {end_reason.replace('_', ' ')}."
-    low, high = GAME.reward_range(STRICT)
-    assert (low, high) == (-27.0, 27.0)
+    assert GAME.reward_range(replace(STRICT, unusable_ends=False)) == (-27.0, 27.0)
 
 
 def test_the_third_time_the_same_position_ends_the_game() -> None:
@@ -209,7 +208,15 @@ def test_unreadable_illegal_and_ambiguous_answers_are_three_things_and_nobody_mo
         taken = GAME.take(before, text)
         assert (taken.status, taken.action) == (status, None)
         assert taken.outcome.state == replace(before, step_index=1, end_reason=end_reason)
-        assert taken.outcome.reward == 0.0
+
+
+@pytest.mark.parametrize("text", [None, "nonsense", "Nd2", "Ke8", "END"])
+def test_an_unusable_answer_costs_nothing_relaxed_and_everything_where_it_ends_the_episode(text: str | None) -> None:
+    # a queen, a rook and two pawns are left: 9 + 5 + 2, and mate
+    fen = "4k3/8/8/8/8/8/PP6/QR2K3 w - - 0 1"
+    assert GAME.take(duel(fen, RELAXED), text).outcome.reward == 0.0
+    assert GAME.take(duel(fen, STRICT), text).outcome.reward == -26.0
+    assert GAME.reward_range(STRICT) == (-113.0, 27.0)  # nine queens, two each of the others: 81 + 22, and mate
 
 
 @pytest.mark.parametrize("text", ["b1d2", "B1D2", "Nb1d2", "Nb1-d2", "nbd2", "NBD2", " `Nbd2`. ", "Nbd2+", "(Nbd2)"])

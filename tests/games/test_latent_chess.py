@@ -292,7 +292,6 @@ def test_nothing_is_shown_of_what_is_to_come() -> None:
 def test_rules_are_true_for_the_configuration() -> None:
     rules = GAME.rules(replace(EVALUATION, pieces=15, history=6))
     assert "15 pieces" in rules and "over 6 steps" in rules and "names nothing and uses the step up" in rules
-    assert "ends the episode" in GAME.rules(replace(EVALUATION, unusable_ends=True))
     assert not any(family in rules for family in FAMILIES)  # how pieces move is for the agent to find out
 
 
