@@ -16,6 +16,7 @@ from s3gym.games.base import EVALUATION, EXPLORATION, EpisodeOver
 from s3gym.gym import env_id
 from s3gym.protocol import splits
 from s3gym.registry import GAMES, UnknownName
+from s3gym.transcript import env_text
 
 PHASES = (EXPLORATION, EVALUATION)
 STEPS = 12
@@ -115,8 +116,7 @@ def test_it_is_the_game_as_played_without_it(name: str, phase: str) -> None:
 
         assert observation in env.observation_space
         assert observation == env.render()
-        assert observation.endswith(game.render(game.view(state)))
-        assert observation.startswith(f"Feedback: {taken.outcome.feedback}\n" if taken.outcome.feedback else "")
+        assert observation == env_text(taken.outcome.feedback, game.render(game.view(state)))
         assert reward == taken.outcome.reward
         assert terminated == (taken.outcome.end_reason is not None)
         assert (info["action_status"], info["action"]) == (taken.status, taken.action)

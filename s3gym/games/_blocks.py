@@ -14,7 +14,7 @@ Cell = tuple[int, int]
 Picture = tuple[str, ...]
 """The rows of a piece in its box."""
 
-BLOCK, GAP = "O."
+BLOCK = "O"
 PICTURES: dict[str, Picture] = {
     "I": ("OOOO",),
     "O": ("OO", "OO"),

@@ -76,6 +76,11 @@ class Parsed(NamedTuple):
     feedback: str = ""
     """For an unusable action: one short fixed sentence, the same whatever the hidden truth is."""
 
+    @classmethod
+    def of(cls, text: str, action: str) -> "Parsed":
+        """What became of a usable text: ``ok`` where it is the canonical action itself."""
+        return cls("ok" if text == action else "repaired", action)
+
 
 class Outcome(NamedTuple):
     """What one step led to."""
@@ -266,8 +271,13 @@ class Game(ABC, Generic[ConfigT, StateT, ViewT]):
 _STEP = re.compile(r"\b(?:Step|Round) (\d+) of ")
 
 
+def numbered(step_index: int, horizon: int, name: str = "Step") -> str:
+    """The number of an observation, such as ``Step 3 of 64``; the state after the last step repeats its number."""
+    return f"{name} {min(step_index + 1, horizon)} of {horizon}"
+
+
 def is_next_step(before: str, after: str) -> bool:
-    """Whether two observations are numbered as neighbours. The state after the last step repeats its number, so no."""
+    """Whether two observations are numbered as neighbours; the state after the last step never is."""
     old, new = _STEP.search(before), _STEP.search(after)
     return old is not None and new is not None and int(new[1]) == int(old[1]) + 1
 

@@ -46,7 +46,7 @@ from s3gym.games._chess_search import (
     material,
 )
 from s3gym.games._grammar import tidy
-from s3gym.games.base import Config, Game, Move, Outcome, Parsed, Player, Reader, State, stream
+from s3gym.games.base import Config, Game, Move, Outcome, Parsed, Player, Reader, State, numbered, stream
 
 RANDOM, MATERIAL = "random", "material"
 OPPONENTS = {
@@ -313,7 +313,7 @@ class Chess(Game[ChessConfig, ChessState, ChessView]):
         rows = [f"{8 - index} {row}" for index, row in enumerate(str(board).split("\n"))]
         check = " and in check" if board.is_check() else ""
         lines = [
-            f"Step {min(view.step_index + 1, view.horizon)} of {view.horizon}. "
+            f"{numbered(view.step_index, view.horizon)}. "
             f"You play {_named(view.is_white)}; {_named(board.turn)} is to move{check}.",
             f"Last move: {view.last_move}",
             f"FEN: {view.fen}",
@@ -356,7 +356,7 @@ class Chess(Game[ChessConfig, ChessState, ChessView]):
         if not moves:
             return Parsed(status, None, feedback)
         action = board.san(moves[0])
-        return Parsed("ok" if text == action else "repaired", action)
+        return Parsed.of(text, action)
 
     def step(self, state: ChessState, action: str) -> Outcome:
         """The agent's move, and the reply unless the game is over."""

@@ -57,6 +57,7 @@ from s3gym.games.base import (
     Reader,
     State,
     is_next_step,
+    numbered,
     stream,
 )
 
@@ -335,7 +336,7 @@ class LatentChess(Game[LatentChessConfig, LatentChessState, LatentChessView]):
     def render(self, view: LatentChessView) -> str:
         """Step, the cells of each piece, and the current board."""
         lines = [
-            f"Step {min(view.step_index + 1, view.horizon)} of {view.horizon}.",
+            f"{numbered(view.step_index, view.horizon)}.",
             "Cells of each piece, oldest first; the last one is where it stands now.",
         ]
         glyphs = dict.fromkeys(NAMES, EMPTY)
@@ -378,7 +379,7 @@ class LatentChess(Game[LatentChessConfig, LatentChessState, LatentChessView]):
         if not _known(named, LETTERS[: len(view.seen)]):
             return Parsed("invalid", None, NOTHING_KNOWN)
         action = _write_named(named)
-        return Parsed("ok" if text == action else "repaired", action)
+        return Parsed.of(text, action)
 
     def step(self, state: LatentChessState, action: str) -> Outcome:
         """Moves the pieces and counts those named right."""

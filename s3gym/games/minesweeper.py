@@ -48,6 +48,7 @@ from s3gym.games.base import (
     Reader,
     State,
     is_next_step,
+    numbered,
     stream,
 )
 
@@ -358,7 +359,7 @@ class Minesweeper(Game[MinesweeperConfig, MinesweeperState, MinesweeperView]):
         board = view.board
         rows = [f"row {row} {' '.join(board[SIZE * row : SIZE * row + SIZE])}" for row in range(SIZE)]
         return (
-            f"Step {min(view.step_index + 1, view.horizon)} of {view.horizon}. Mines: {view.mine_count}. "
+            f"{numbered(view.step_index, view.horizon)}. Mines: {view.mine_count}. "
             f"Flags used: {board.count(FLAG)}. Extra lives left: {view.lives}.\n"
             f"col   {' '.join(map(str, range(SIZE)))}\n" + "\n".join(rows)
         )
@@ -407,7 +408,7 @@ class Minesweeper(Game[MinesweeperConfig, MinesweeperState, MinesweeperView]):
         if verb == FLAG_VERB and view.board.count(FLAG) >= view.mine_count:
             return Parsed("illegal", None, "All flags are in use.")
         action = _name(verb, cell)
-        return Parsed("ok" if text == action else "repaired", action)
+        return Parsed.of(text, action)
 
     def step(self, state: MinesweeperState, action: str) -> Outcome:
         """Uncovers, flags or unflags a cell."""

@@ -58,6 +58,7 @@ from s3gym.games.base import (
     Reader,
     State,
     is_next_step,
+    numbered,
     stream,
 )
 
@@ -482,9 +483,7 @@ class Nullify(Game[NullifyConfig, NullifyState, NullifyView]):
     def render(self, view: NullifyView) -> str:
         """Step number, and a line for each unit."""
         lines = [f"{index}: {unit.text}" for index, unit in enumerate(view.units)]
-        return f"Step {min(view.step_index + 1, view.horizon)} of {view.horizon}.\n" + (
-            "\n".join(lines) or "No unit is left."
-        )
+        return f"{numbered(view.step_index, view.horizon)}.\n" + ("\n".join(lines) or "No unit is left.")
 
     def rules(self, config: NullifyConfig) -> str:
         """Units, joins, what is not allowed, and how an episode ends."""
@@ -524,7 +523,7 @@ class Nullify(Game[NullifyConfig, NullifyState, NullifyView]):
         if objection:
             return Parsed("illegal", None, objection)
         action = f"{first} {second}"
-        return Parsed("ok" if text == action else "repaired", action)
+        return Parsed.of(text, action)
 
     def step(self, state: NullifyState, action: str) -> Outcome:
         """Joins two units."""

@@ -63,6 +63,7 @@ from s3gym.games.base import (
     Reader,
     State,
     is_next_step,
+    numbered,
     stream,
 )
 
@@ -447,7 +448,7 @@ class Pvz(Game[PvzConfig, PvzState, PvzView]):
             name = f"{letter}{hp}" if view.is_hp_shown else letter
             cells[cell] = name if cells[cell] == "." else f"{cells[cell]}+{name}"
         field = _template(rows, columns, max(map(len, cells))) % tuple(cells)
-        return f"Step {min(view.step_index + 1, view.horizon)} of {view.horizon}. Sun: {sun}.\n{field}"
+        return f"{numbered(view.step_index, view.horizon)}. Sun: {sun}.\n{field}"
 
     def rules(self, config: PvzConfig) -> str:
         """Field, plants, zombies, the order of a turn, and what an answer is."""
@@ -503,7 +504,7 @@ class Pvz(Game[PvzConfig, PvzState, PvzView]):
         if len(refusals) == len(commands):
             return Parsed(STATUS_OF[refusals[0]], None, f"Nothing planted: {_reasons(refusals)}.")
         action = _write(commands)
-        return Parsed("ok" if text == action else "repaired", action)
+        return Parsed.of(text, action)
 
     def step(self, state: PvzState, action: str) -> Outcome:
         """Plants what can be planted and plays the turn."""

@@ -38,6 +38,7 @@ from s3gym.games.base import (
     Reader,
     State,
     is_next_step,
+    numbered,
     stream,
 )
 
@@ -463,7 +464,7 @@ class Snake(Game[SnakeConfig, SnakeState, SnakeView]):
         rows = [f"{row} {' '.join(glyphs[row * size : row * size + size])}" for row in range(size)]
         names = _names(size)
         return (
-            f"Step {min(view.step_index + 1, view.horizon)} of {view.horizon}. Heading: {view.heading}.\n"
+            f"{numbered(view.step_index, view.horizon)}. Heading: {view.heading}.\n"
             f"  {' '.join('0123456789'[:size])}\n" + "\n".join(rows) + "\n"
             f"Body, head to tail: {' '.join([names[cell] for cell in body])}"
         )
@@ -498,7 +499,7 @@ class Snake(Game[SnakeConfig, SnakeState, SnakeView]):
         body = view.body
         if len(body) > 1 and body[0] + _strides(view.size)[action] == body[1]:
             return Parsed("illegal", None, REVERSED)
-        return Parsed("ok" if text == action else "repaired", action)
+        return Parsed.of(text, action)
 
     def step(self, state: SnakeState, action: str) -> Outcome:
         """Moves, eats or collides."""

@@ -52,6 +52,7 @@ from s3gym.games.base import (
     Reader,
     State,
     is_next_step,
+    numbered,
     stream,
 )
 
@@ -340,10 +341,7 @@ class Tetris(Game[TetrisConfig, TetrisState, TetrisView]):
         stride = view.width + 1
         texts, mask, field = _row_texts(view.width), (1 << view.width) - 1, view.field
         rows = [f"{row}{texts[field >> row * stride & mask]}" for row in range(view.height)]
-        return (
-            f"Step {min(view.step_index + 1, view.horizon)} of {view.horizon}. {_shown(view.piece, view.width)}"
-            + "\n".join(rows)
-        )
+        return f"{numbered(view.step_index, view.horizon)}. {_shown(view.piece, view.width)}" + "\n".join(rows)
 
     def rules(self, config: TetrisConfig) -> str:
         """Board, fall, rows, and what ends the game."""
@@ -379,7 +377,7 @@ class Tetris(Game[TetrisConfig, TetrisState, TetrisView]):
         if not 1 <= column <= _column_counts(view.piece, view.width)[angle // 90]:
             return Parsed("invalid", None, OFF_BOARD)
         action = f"{column} {angle}"
-        return Parsed("ok" if text == action else "repaired", action)
+        return Parsed.of(text, action)
 
     def step(self, state: TetrisState, action: str) -> Outcome:
         """Drops the piece and takes full rows away."""

@@ -37,6 +37,7 @@ from s3gym.games.base import (
     Reader,
     State,
     is_next_step,
+    numbered,
     stream,
 )
 
@@ -134,7 +135,7 @@ class TrustState(State[TrustConfig]):
 class TrustView(NamedTuple):
     """What the player knows."""
 
-    round_index: int
+    step_index: int
     horizon: int
     record: Record
 
@@ -188,7 +189,7 @@ def _fits(name: str, record: Record) -> bool:
 
 
 def _expert(view: TrustView, rng: random.Random) -> Move:
-    _, action, expected = _best(view.record, view.horizon - view.round_index)
+    _, action, expected = _best(view.record, view.horizon - view.step_index)
     return Move(action, expected)
 
 
@@ -344,8 +345,8 @@ class Trust(Game[TrustConfig, TrustState, TrustView]):
 
     def render(self, view: TrustView) -> str:
         """Round number and the record of the rounds that counted."""
-        number = min(view.round_index + 1, view.horizon)
-        return f"Round {number} of {view.horizon}.\nRecord (you/opponent): {_write(view.record) or 'none'}"
+        number = numbered(view.step_index, view.horizon, "Round")
+        return f"{number}.\nRecord (you/opponent): {_write(view.record) or 'none'}"
 
     def rules(self, config: TrustConfig) -> str:
         """The pay-off table and the length of the match."""
@@ -366,7 +367,7 @@ class Trust(Game[TrustConfig, TrustState, TrustView]):
         action = word(text, (C, D))
         if action is None:
             return Parsed("unparsable", None, "Neither collaborate nor cheat: the round is used up.")
-        return Parsed("ok" if text == action else "repaired", action)
+        return Parsed.of(text, action)
 
     def step(self, state: TrustState, action: str) -> Outcome:
         """Plays a round."""

@@ -79,11 +79,11 @@ def show_episode(episode: str, data: Path) -> None:
     found = warehouse.sql(
         f"select * from stg_episodes where starts_with(episode_id, '{text}') order by episode_id"
     ).to_dicts()
-    exact = [row for row in found if row["episode_id"] == episode] or found
-    if len(exact) != 1:
-        some = ", ".join(row["episode_id"] for row in exact[:5]) or "none"
-        raise storage.StorageError(f"{len(exact)} episodes begin with {episode!r} ({some}); give a whole episode_id")
-    row = exact[0]
+    matches = [row for row in found if row["episode_id"] == episode] or found
+    if len(matches) != 1:
+        some = ", ".join(row["episode_id"] for row in matches[:5]) or "none"
+        raise storage.StorageError(f"{len(matches)} episodes begin with {episode!r} ({some}); give a whole episode_id")
+    row = matches[0]
     own = str(row["episode_id"]).replace("'", "''")
     steps = warehouse.sql(f"select * from stg_steps where episode_id = '{own}' order by step_index").to_dicts()
     palette = palette_of(row["game"])

@@ -297,16 +297,6 @@ def test_among_equal_replies_the_draw_of_the_step_decides(config: ChessConfig) -
     assert replies == ["Ka7", "Kb7", "Kb8", "Ka7"]
 
 
-def test_the_reply_depends_on_step_and_position_alone() -> None:
-    start = GAME.reset(STRICT, 3)
-    view = GAME.view(start)
-    action = GAME.players["greedy"](view, random.Random(0)).action
-    relaxed = replace(start, config=replace(STRICT, unusable_ends=False))
-
-    later = GAME.take(relaxed, "nonsense").outcome.state
-    assert GAME.take(replace(later, step_index=0), action) == GAME.take(relaxed, action)
-
-
 # --- players ------------------------------------------------------------------------------------------------
 
 

@@ -176,7 +176,7 @@ def test_a_request_says_what_for_with_which_seed_and_decoding_and_view() -> None
     assert {request.purpose for request in model.requests} == {"act"}
     assert [request.seed for request in model.requests] == list(range(1000, 1010))
     assert {request.decoding for request in model.requests} == {Decoding(temperature=0.5)}
-    assert [request.scene.view.round_index for request in model.requests] == list(range(10))
+    assert [request.scene.view.step_index for request in model.requests] == list(range(10))
 
 
 def test_experience_opens_the_first_message_and_no_other() -> None:
