@@ -13,7 +13,7 @@ from pathlib import Path
 from flows.build_experience import build_experience
 from flows.evaluate import evaluate
 from flows.explore import explore
-from flows.runtime import Runtime, limiters_for
+from flows.runtime import Runtime, StageFailed, limiters_for
 from flows.self_judge import self_judge
 from s3gym import storage
 from s3gym.config import ConfigError, RunConfig
@@ -139,6 +139,16 @@ async def _orchestrated(work: list[Todo], outcome: Outcome, runtime: Runtime) ->
     tasks = {kind: cached_task(body, data) for kind, body in BODIES.items()}
     doors = asyncio.Semaphore(PARALLEL_CELLS)
 
+    def failed(stage: Stage, told: str) -> None:
+        """Notes what failed calls did to a stage; of an endpoint that was given up that is told once, for all."""
+        model = stage.subject.model
+        limiter = runtime.limiters.get(model.endpoint)
+        reason = limiter.given_up(model.model_id) if limiter else None
+        if reason is not None:
+            told = f"{reason}. What rests on its calls is marked invalid, or waits for the next run"
+        if told not in outcome.failures:
+            outcome.failures.append(told)
+
     async def do(stages: list[Stage]) -> bool:
         """One task; False and a noted failure when it did not end well."""
         piece = Work(stages, runtime)
@@ -148,16 +158,21 @@ async def _orchestrated(work: list[Todo], outcome: Outcome, runtime: Runtime) ->
         except Spent as error:
             outcome.stopped = outcome.stopped or str(error)
             return False
+        except StageFailed as error:
+            failed(stages[0], str(error))
+            return False
         except Exception as error:  # noqa: BLE001 - whatever breaks one cell must not break the others
             outcome.failures.append(str(error) or f"{piece.label}: {type(error).__name__}")
             return False
         invalid = [manifest for manifest in manifests if manifest["status"] == INVALID]
-        labels = {stage.key: stage.label for stage in stages}
-        outcome.failures += [
-            f"{labels[manifest['key']]}: {manifest['failed_calls']} calls failed, what rests on them is marked invalid "
-            f"({manifest['first_error']})"
-            for manifest in invalid
-        ]
+        by_key = {stage.key: stage for stage in stages}
+        for manifest in invalid:
+            stage = by_key[manifest["key"]]
+            failed(
+                stage,
+                f"{stage.label}: {manifest['failed_calls']} calls failed, what rests on them is marked invalid "
+                f"({manifest['first_error']})",
+            )
         return not invalid
 
     async def walk(todo: Todo) -> None:

@@ -26,6 +26,16 @@ from s3gym.records import CallFacts, Episode, Step
 from s3gym.transcript import Message, PastEpisode
 
 Result = TypeVar("Result")
+_SUMMED = (
+    "failed_attempts",
+    "failed_cost_usd",
+    "prompt_tokens",
+    "cached_tokens",
+    "completion_tokens",
+    "reasoning_tokens",
+    "cost_usd",
+)
+"""What a manifest adds up of its rows' calls."""
 
 
 class StageFailed(Exception):
@@ -73,13 +83,17 @@ def limiters_for(models: Iterable[Model], config: RunConfig, on_notice: Callable
 
 
 class Workbench:
-    """One stage at work: asks its model, and writes rows with the manifest of what it took since it was set up."""
+    """One stage at work: asks its model, and writes rows with the manifest of what it took to make them."""
 
     def __init__(self, runtime: Runtime, stage: Stage) -> None:
         self.runtime, self.stage = runtime, stage
-        model = stage.subject.model
+        self._begin()
+
+    def _begin(self) -> None:
+        """Counts from nothing: each part says what it took itself."""
+        runtime, model = self.runtime, self.stage.subject.model
         limiter = runtime.limiters.get(model.endpoint)
-        self.asker = Asker(model, runtime.journal, limiter, runtime.allowance, stage_key=stage.key)
+        self.asker = Asker(model, runtime.journal, limiter, runtime.allowance, stage_key=self.stage.key)
         self.started_at = datetime.now(UTC)
         self._started = time.perf_counter()
 
@@ -114,7 +128,11 @@ class Workbench:
         return episode, steps
 
     def write(self, first: int, last: int, tables: Mapping[str, Sequence[Any]], is_complete: bool) -> dict[str, Any]:
-        """Writes rows and manifest of one part and returns the manifest."""
+        """Writes rows and manifest of one part and returns the manifest.
+
+        Tokens and costs in it are the rows' own, of calls as they were first made; ``calls_made`` to ``paid_usd`` are
+        what was done for them now.
+        """
         calls = [row for rows in tables.values() for row in rows if isinstance(row, CallFacts)]
         manifest = {
             "stage": self.stage.kind,
@@ -127,17 +145,19 @@ class Workbench:
             "last_episode": last,
             "failed_calls": sum(1 for row in calls if row.error_kind is not None),
             "first_error": next((row.error_message for row in calls if row.error_kind is not None), None),
-            "prompt_tokens": _total(row.prompt_tokens for row in calls),
-            "completion_tokens": _total(row.completion_tokens for row in calls),
-            "cost_usd": _total(row.cost_usd for row in calls),
+            **{name: _total(getattr(row, name) for row in calls) for name in _SUMMED},
             "calls_made": self.asker.calls_made,
+            "calls_failed": self.asker.failures,
             "calls_replayed": self.asker.calls_replayed,
+            "paid_usd": _total(self.asker.costs_usd) if self.asker.calls_made else 0.0,
             "started_at": self.started_at.isoformat(),
             "seconds": round(time.perf_counter() - self._started, 3),
             "versions": {"s3gym": __version__, "game": self.stage.subject.game.VERSION},
         }
         part, game = self.stage.part(first, last), self.stage.subject.game.id
-        return storage.write_part(self.runtime.data, part, game, tables, manifest)
+        written = storage.write_part(self.runtime.data, part, game, tables, manifest)
+        self._begin()
+        return written
 
 
 async def all_of(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:

@@ -192,6 +192,36 @@ def verify(data: Path) -> None:
 
 
 @main.command()
+@click.argument("key", required=False)
+@DATA
+@click.option("--stage", default="", help="Only of stages whose key begins so.")
+@click.option("--model", help="Only of this model.")
+@click.option("--failed", is_flag=True, help="Only those without an answer.")
+@click.option("--limit", type=click.IntRange(min=1), default=30, show_default=True, help="The newest so many.")
+@click.option("--format", "output", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def calls(key: str | None, data: Path, stage: str, model: str | None, failed: bool, limit: int, output: str) -> None:
+    """List the calls made to hosted models, newest first; with KEY, or the beginning of it, show one whole."""
+    from s3gym.terminal import calls
+
+    if key is None:
+        calls.list_calls(data, stage, model, failed, limit, output)
+    elif stage or model or failed or output == "csv":
+        raise click.UsageError("KEY names one call: leave --stage, --model and --failed out; csv is for lists")
+    else:
+        calls.show_call(data, key, output)
+
+
+@main.command()
+@DATA
+@click.option("--yes", "is_confirmed", is_flag=True, help="Delete it; without this, only say what that would be.")
+def prune(data: Path, is_confirmed: bool) -> None:
+    """Delete from the journal the calls of complete stages, whose answers the tables hold."""
+    from s3gym.terminal import pruning
+
+    pruning.prune(data, is_confirmed)
+
+
+@main.command()
 @click.option("--game", "games", multiple=True, help="Repeatable; default: all.")
 @click.option(
     "--episodes",

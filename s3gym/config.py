@@ -215,7 +215,9 @@ def _sentence(error: ValidationError) -> str:
             sentences.append(f"unknown setting {where!r}; {hint}")
         else:
             told = problem["msg"].replace("a valid tuple", "a list, such as [1, 2] or ['a', 'b']")
-            sentences.append(f"{where} = {problem['input']!r}: {told[0].lower()}{told[1:]}")
+            # a whole table is not shown: it may hold what is nobody's business
+            given = "" if isinstance(problem["input"], dict) else f" = {problem['input']!r}"
+            sentences.append(f"{where}{given}: {told[0].lower()}{told[1:]}")
     return "; ".join(sentences)
 
 

@@ -173,3 +173,113 @@ def test_a_journal_of_another_version_is_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(JournalError, match="version 99, this s3gym writes 2"):
         Journal(path)
+
+
+# --- looking at calls ---------------------------------------------------------------------------------------------
+
+
+def test_calls_come_newest_first_and_can_be_chosen(journal: Journal) -> None:
+    for number, (model, stage) in enumerate([("a", "s1"), ("b", "s1"), ("a", "s2")]):
+        journal.record(f"k{number}", model, stage, request_of(seed=number), ANSWER)
+    journal.record("k2", "a", "s2", request_of(seed=2), ModelError("timeout", "no answer"))
+
+    def keys(limit: int = 9, **chosen: object) -> list[tuple[str, int]]:
+        return [(call.key, call.attempt) for call in journal.calls(limit, **chosen)]  # type: ignore[arg-type]
+
+    assert keys() == [("k2", 2), ("k2", 1), ("k1", 1), ("k0", 1)]
+    assert keys(limit=2) == [("k2", 2), ("k2", 1)]
+    assert keys(model_id="b") == [("k1", 1)]
+    assert keys(stage="s1") == [("k1", 1), ("k0", 1)]
+    assert keys(only_failed=True) == [("k2", 2)]
+
+
+def test_a_call_is_shown_as_it_was_asked_and_answered(journal: Journal) -> None:
+    request = replace(
+        request_of("strange \ud800", seed=4), messages=request_of("a").messages + request_of("b").messages
+    )
+    journal.record("key", "m", "stage", request, ModelError("server", "oops"))
+    journal.record("key", "m", "stage", request, ANSWER)
+
+    failed, answered = journal.attempts_of("ke")
+
+    assert (failed.attempt, failed.is_answered, failed.facts.error_kind) == (1, False, "server")
+    assert (answered.attempt, answered.is_answered, answered.facts) == (2, True, ANSWER.facts)
+    assert (answered.model_id, answered.stage_key, answered.purpose, answered.seed) == ("m", "stage", "act", 4)
+    assert journal.request_of(answered) == request.messages
+    assert journal.answer_of(failed) is None
+    assert journal.answer_of(answered) == (ANSWER.text, ANSWER.reasoning)
+
+
+def test_reading_changes_nothing_and_works_beside_a_writer(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with Journal(path) as journal:
+        keep(journal, request_of())
+        with Journal(path, is_read_only=True) as reader:
+            keep(journal, request_of(seed=1))
+            assert len(reader.calls(9)) == 2
+            with pytest.raises(JournalError, match="readonly"):
+                keep(reader, request_of())
+    before = path.read_bytes()
+    with Journal(path, is_read_only=True) as reader:
+        assert len(reader.calls(9)) == 2
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["journal.db"]
+
+
+def test_a_journal_to_read_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match="unable to open"):
+        Journal(tmp_path / "journal.db", is_read_only=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- pruning ------------------------------------------------------------------------------------------------------
+
+
+def test_pruning_takes_the_calls_of_the_stages_given_and_messages_nobody_else_needs(
+    journal: Journal, tmp_path: Path
+) -> None:
+    shared, own, other = (request_of(text).messages for text in ("shared", "own " * 9999, "other"))
+    for key, stage, messages in [("a", "done", shared + own), ("b", "open", shared + other), ("c", None, other)]:
+        journal.record(key, "m", stage, replace(request_of(), messages=messages), ANSWER)
+    unpriced = ModelError("timeout", "no answer")
+    journal.record("a", "m", "done", replace(request_of(), messages=own), unpriced)
+
+    held = journal.holdings({"done"})
+    journal.prune({"done"})
+
+    assert (held.calls, held.messages, held.cost_usd, held.priced_calls) == (2, 1, 0.1, 1)
+    assert held.size > 100
+    assert journal.lookup("a") is None
+    assert journal.lookup("b") is not None and journal.lookup("c") is not None
+    (kept, _) = journal.attempts_of("b")[0], journal.attempts_of("c")[0]
+    assert journal.request_of(kept) == shared + other
+    reader = sqlite3.connect(tmp_path / "journal.db")
+    assert reader.execute("select count(*) from messages").fetchone() == (2,)
+
+
+def test_what_was_pruned_is_still_spent(journal: Journal) -> None:
+    for seed in range(3):
+        journal.record(str(seed), "m", "stage", request_of(seed=seed), ANSWER)
+    journal.prune({"stage"})
+    journal.record("3", "m", "stage", request_of(seed=3), ANSWER)
+    assert journal.spent({"stage"}) == (4, pytest.approx(0.4))
+    journal.prune({"stage"})
+    assert journal.spent({"stage"}) == (4, pytest.approx(0.4))
+
+
+def test_a_message_that_was_pruned_is_stored_again_when_it_is_sent_again(journal: Journal) -> None:
+    journal.record("a", "m", "done", request_of("hello"), ANSWER)
+    journal.prune({"done"})
+    journal.record("b", "m", "open", request_of("hello"), ANSWER)
+    assert journal.request_of(journal.attempts_of("b")[0]) == request_of("hello").messages
+
+
+def test_pruning_gives_the_space_back(journal: Journal, tmp_path: Path) -> None:
+    for seed in range(20):
+        journal.record(str(seed), "m", "done", request_of(os.urandom(5000).hex(), seed=seed), ANSWER)
+    size = journal.holdings({"done"}).size
+    journal.prune(set())
+    before = (tmp_path / "journal.db").stat().st_size
+    journal.prune({"done"})
+    freed = before - (tmp_path / "journal.db").stat().st_size
+    assert 0.7 * freed < size < 1.3 * freed

@@ -191,10 +191,15 @@ def load(
         prices: what the config says its tokens cost; None leaves it to litellm's list.
 
     Raises:
-        ValueError: ``base_url`` is not an http address.
+        ValueError: ``base_url`` is not an http address, or holds a credential.
     """
     if base_url is not None and _public(base_url) is None:
         raise ValueError("base_url is no address like http://localhost:8000/v1")
+    if base_url is not None and _is_laden(base_url):  # no HTTP library of litellm's sends it as meant
+        raise ValueError(
+            "base_url holds a user, password or query (not shown here), and litellm sends none of them as meant; leave "
+            "them out and put the key into the provider's environment variable, such as OPENAI_API_KEY"
+        )
     return ApiModel(model_id, base_url, revision, prices)
 
 
@@ -210,6 +215,12 @@ def _public(url: str | None) -> str | None:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         return None
     return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
+
+
+def _is_laden(url: str) -> bool:
+    """Whether an address holds more than where to go."""
+    parts = urlsplit(url)
+    return "@" in parts.netloc or bool(parts.query or parts.fragment)
 
 
 def _refused_parameter(said: str, arguments: Mapping[str, Any]) -> str | None:

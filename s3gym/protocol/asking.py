@@ -61,6 +61,8 @@ class Asker:
         """Requests that the journal answered."""
         self.failures = 0
         """Hosted calls that failed, also where a later attempt succeeded."""
+        self.costs_usd: list[float] = []
+        """What hosted calls cost, of those whose cost is known."""
         self._journal = journal
         self._limiter = limiter
         self._allowance = allowance or Allowance()
@@ -139,6 +141,8 @@ class Asker:
     def _note(self, request: Request, key: str, slot: Slot | None, outcome: Completion | ModelError) -> None:
         facts = outcome.facts
         self._allowance.paid(facts)
+        if facts.cost_usd is not None:
+            self.costs_usd.append(facts.cost_usd)
         if slot is not None and facts.prompt_tokens is not None:
             slot.tokens_used = facts.prompt_tokens + (facts.completion_tokens or 0)
         if self._journal is not None:

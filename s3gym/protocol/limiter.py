@@ -134,6 +134,11 @@ class Limiter:
         """
         return Slot(self, model_id, estimated_tokens)
 
+    def given_up(self, model_id: str) -> str | None:
+        """Why ``model_id`` is called no more, in a sentence for people; None while it is."""
+        gone = self._gone(model_id)
+        return gone[1] if gone else None
+
     async def _enter(self, slot: "Slot") -> None:
         loop = asyncio.get_running_loop()
         if not (self.in_flight or self._waiting) and loop.time() - self._left_at > STALE_SECONDS:
@@ -185,7 +190,7 @@ class Limiter:
         now = loop.time()
         while self._waiting:
             slot, admitted = self._waiting[0]
-            gone = self._refused.get(slot.model_id) or self._down
+            gone = self._gone(slot.model_id)
             if gone is not None and not admitted.done():
                 admitted.set_exception(EndpointDown(*gone))
             if admitted.done():  # told, or cancelled
@@ -202,6 +207,9 @@ class Limiter:
             self._waiting.popleft()
             self._admit(slot, now)
             admitted.set_result(None)
+
+    def _gone(self, model_id: str) -> tuple[str, str] | None:
+        return self._refused.get(model_id) or self._down
 
     def _due(self, slot: "Slot", now: float) -> float:
         """When the first in the queue may go; infinite until a call ends."""

@@ -48,7 +48,8 @@ def render_text(warehouse: "Warehouse") -> str:
 
     modules = [(name, registry.load(_SECTIONS, name, "section")) for name in registry.names(_SECTIONS)]
     modules.sort(key=lambda entry: (entry[1].ORDER, entry[0]))
-    sections = [Section(name, module.TITLE, module.MARTS, Markup(module.build(warehouse))) for name, module in modules]
+    built = [Section(name, module.TITLE, module.MARTS, Markup(module.build(warehouse))) for name, module in modules]
+    sections = [section for section in built if section.html]
     scripts = [_libraries(), _script(_HERE / "charts.js")]
     scripts += [_script(path) for name, _ in modules if (path := _HERE / "sections" / f"{name}.js").exists()]
     page = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)

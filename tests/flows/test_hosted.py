@@ -6,7 +6,7 @@ from s3gym.verification import verify_folder
 from s3gym.warehouse import Warehouse
 from tests.flows.conftest import run
 from tests.flows.test_kill import plays
-from tests.models.loopback import CANARY, Loopback, failure
+from tests.models.loopback import CANARY, Loopback
 
 
 def request(loopback: Loopback) -> dict[str, object]:
@@ -37,23 +37,3 @@ def test_a_hosted_model_is_measured_paid_once_and_leaves_no_key(
     again = run(data, **request(loopback))
     assert again.task_count > 0 and again.failures == []
     assert len(loopback.requests) == asked
-
-
-def test_an_endpoint_that_refuses_gives_invalid_episodes_and_a_remedy(
-    prefect_api: str, loopback: Loopback, tmp_path: Path
-) -> None:
-    data = tmp_path / "data"
-    loopback.handler = lambda body: failure(401, f"bad key {CANARY}")
-
-    outcome = run(data, **request(loopback))
-
-    told = " ".join(outcome.failures)
-    assert "memory" in told and "key" in told.lower() and CANARY not in told
-    rows = Warehouse(data).sql("select distinct status, final_score, end_reason from stg_episodes").rows()
-    assert rows == [("invalid", None, "authentication")]
-    scores = Warehouse(data).sql("select distinct score, is_valid from improvement_curve").rows()
-    assert scores == [(None, False)]
-
-    loopback.handler = plays
-    assert run(data, **request(loopback)).failures == []
-    assert Warehouse(data).sql("select count(*) from stg_episodes where status = 'invalid'").item() == 0

@@ -15,6 +15,9 @@ A handler runs in the thread of its connection, so several may run at once.
 """
 
 import json
+import os
+import socket
+import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -42,6 +45,8 @@ class Reply:
     """Pause before each byte of the body: a server that trickles."""
     is_hanging: bool = False
     """Accept the request and never answer it (until the server closes)."""
+    is_reset: bool = False
+    """Break the connection in the middle of the body."""
 
     def after(self, seconds: float) -> "Reply":
         """The same answer, ``seconds`` later."""
@@ -192,6 +197,11 @@ def _connection(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
+            if reply.is_reset:
+                self.wfile.write(body[: len(body) // 2])
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                os.close(self.connection.detach())  # at once and without a goodbye
+                return
             if not reply.byte_seconds:
                 self.wfile.write(body)
                 return

@@ -268,10 +268,17 @@ def test_many_calls_fly_at_once(loopback: Loopback) -> None:
 
 
 def test_the_identity_holds_the_endpoint_but_no_credential() -> None:
-    model = api.load("openai/x", "https://me:hush@Host:8443/v1/?key=hush", "May")
+    model = api.ApiModel("openai/x", "https://me:hush@Host:8443/v1/?key=hush", "May")
     assert model.identity() == {"model": "openai/x", "revision": "May", "base_url": "https://host:8443/v1"}
     assert (model.model_id, model.revision, model.is_free) == ("openai/x", "May", False)
     assert api.load("openai/x").identity()["base_url"] is None
+
+
+@pytest.mark.parametrize("base_url", ["https://me:hush@host/v1", "https://hush@host/v1", "https://host/v1?key=hush"])
+def test_an_endpoint_with_a_credential_in_it_is_refused_without_telling_it(base_url: str) -> None:
+    with pytest.raises(ValueError, match="OPENAI_API_KEY") as caught:
+        api.load("openai/x", base_url)
+    assert "hush" not in str(caught.value)
 
 
 @pytest.mark.parametrize("base_url", ["localhost:8000", "ftp://host/v1", "http://", "http://host:port/v1", ""])

@@ -186,6 +186,7 @@ def _play(
                 "feedback": "The move was made." if status in ("ok", "repaired") else "The answer could not be read.",
                 "prompt_tokens": 812 + 60 * step,
                 "completion_tokens": 42,
+                **({} if "player-" in key else {"cost_usd": 0.002, "failed_attempts": 0}),
             }
         )
         rows["steps"].append(

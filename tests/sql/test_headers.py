@@ -31,7 +31,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
             )
     lab.link("build_experience", "built", 3, cell_id="history 0")
     judged = [replace(JUDGMENT, episode_id=f"history 0-explore-0/{index}") for index in range(2)]
-    lab.part("built", {"experiences": [replace(EXPERIENCE, stage_key="built")], "judgments": judged})
+    lab.part("built", {"experiences": [replace(EXPERIENCE, stage_key="built", failed_attempts=0)], "judgments": judged})
     return lab.open()
 
 

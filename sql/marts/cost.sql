@@ -1,0 +1,77 @@
+-- Cost: what a cell's model calls took, by what they were made for. A cell of a scripted player has no row.
+--
+-- grain: cell, activity
+-- key: cell_id, activity
+-- columns:
+--   cell_id                    text
+--   model_id                   text
+--   game                       text
+--   pathway                    text
+--   intervention               text
+--   replicate                  integer, from 0
+--   activity                   text; exploration or evaluation (steps), judgment (looks back at an episode) or memory
+--       (texts made of the episodes so far, between two explored episodes as well)
+--   episode_count              episodes played, judged, or after which a memory was made; those with a call
+--   call_count                 calls that a row rests on, from 1; all is told of calls as they were first made
+--   unanswered_count           calls among them that never got an answer
+--   unpriced_count             answered calls whose cost nobody knows
+--   failed_attempt_count       calls for the same requests that failed before, over all restarts
+--   prompt_tokens              tokens; like all sums here over the calls that reported it, null where none did
+--   cached_tokens              tokens; part of prompt_tokens that providers served from their caches
+--   completion_tokens          tokens
+--   reasoning_tokens           tokens; part of completion_tokens
+--   cost_usd                   US dollars; without the failed attempts before
+--   failed_cost_usd            US dollars; of these failed attempts
+--   mean_latency_seconds       seconds; of a call that reported it
+--   usd_per_episode            US dollars; null unless the cost of every answered call is known
+--   cached_share               0 to 1; share of prompt tokens that came from a cache; null where nobody reports it
+--   prompt_known_count         calls that reported prompt_tokens; the others likewise
+--   cached_known_count         calls
+--   completion_known_count     calls
+--   reasoning_known_count      calls
+--   cost_known_count           calls
+--   failed_cost_known_count    calls with a failed attempt whose cost is known
+--   latency_known_count        calls
+-- formula: usd_per_episode = cost_usd / episode_count; cached_share = cached_tokens / prompt_tokens of calls with both
+-- left out: who shares a stage with whom. Its calls were made once and count here in every cell that uses it, so sums
+--     over cells count them again: model_cost has the totals. Calls that gave no row yet, of stages not ended, are
+--     in the journal alone.
+select
+    cells.cell_id,
+    cells.model_id,
+    cells.game,
+    cells.pathway,
+    cells.intervention,
+    cells.replicate,
+    calls.activity,
+    count(*) as episode_count,
+    cast(sum(calls.call_count) as bigint) as call_count,
+    cast(sum(calls.unanswered_count) as bigint) as unanswered_count,
+    cast(sum(calls.unpriced_count) as bigint) as unpriced_count,
+    cast(sum(calls.failed_attempt_count) as bigint) as failed_attempt_count,
+    cast(sum(calls.prompt_tokens) as bigint) as prompt_tokens,
+    cast(sum(calls.cached_tokens) as bigint) as cached_tokens,
+    cast(sum(calls.completion_tokens) as bigint) as completion_tokens,
+    cast(sum(calls.reasoning_tokens) as bigint) as reasoning_tokens,
+    sum(calls.cost_usd) as cost_usd,
+    sum(calls.failed_cost_usd) as failed_cost_usd,
+    sum(calls.latency_seconds) / sum(calls.latency_known_count) as mean_latency_seconds,
+    case when sum(calls.unpriced_count) = 0 then sum(calls.cost_usd) / count(*) end as usd_per_episode,
+    sum(calls.cached_tokens) / nullif(sum(calls.cacheable_tokens), 0) as cached_share,
+    cast(sum(calls.prompt_known_count) as bigint) as prompt_known_count,
+    cast(sum(calls.cached_known_count) as bigint) as cached_known_count,
+    cast(sum(calls.completion_known_count) as bigint) as completion_known_count,
+    cast(sum(calls.reasoning_known_count) as bigint) as reasoning_known_count,
+    cast(sum(calls.cost_known_count) as bigint) as cost_known_count,
+    cast(sum(calls.failed_cost_known_count) as bigint) as failed_cost_known_count,
+    cast(sum(calls.latency_known_count) as bigint) as latency_known_count
+from int_selected_cells as cells
+inner join int_cell_calls as calls on cells.cell_id = calls.cell_id
+group by
+    cells.cell_id,
+    cells.model_id,
+    cells.game,
+    cells.pathway,
+    cells.intervention,
+    cells.replicate,
+    calls.activity
