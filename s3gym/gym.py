@@ -15,7 +15,6 @@ An observation is the feedback on the last answer, if any, and the state, as an 
 ``info``. An action is what an agent writes behind ``Answer:``, without a score. It needs the extra ``gym``.
 """
 
-from dataclasses import fields, replace
 from typing import Any
 
 from s3gym.games.base import EVALUATION, EXPLORATION, EpisodeOver, Game, Taken
@@ -34,7 +33,7 @@ CHARACTERS = "\n" + "".join(map(chr, range(32, 127)))
 """What observations are written with, and any usable action: printable ASCII and the line break."""
 ACTION_LENGTH = 1024
 """Characters; no usable action of any game is longer."""
-FIRST_LENGTHS, FEEDBACK_LENGTH, RECORD_LENGTH = 4, 1024, 64
+FIRST_LENGTHS, FEEDBACK_LENGTH, RECORD_LENGTH = 4, 1024, 256
 """An observation is no longer than so many first ones, so many characters, and so many more for each step."""
 SEEDS = 2**32
 """Unseeded episodes draw their instance from this many."""
@@ -63,12 +62,7 @@ class GameEnv(gymnasium.Env[str, str]):
         self.game: Game[Any, Any, Any] = load(GAMES, game, "game").GAME
         self.phase = phase
         self.render_mode = render_mode
-        base = getattr(self.game, phase)
-        valid = [field.name for field in fields(base)]
-        for name in settings:
-            if name not in valid:
-                raise UnknownName(f"setting of {game}", name, valid)
-        self.config = replace(base, **settings)
+        self.config = getattr(self.game, phase).changed(settings, game)
         first = self.game.render(self.game.view(self.game.reset(self.config, 0)))
         longest = FIRST_LENGTHS * len(first) + FEEDBACK_LENGTH + RECORD_LENGTH * self.config.horizon
         self.observation_space = Text(longest, charset=CHARACTERS)

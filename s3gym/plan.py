@@ -5,7 +5,6 @@ decoding, seeds, and the keys of the stages it reads. It does not cover how many
 *filled* part by part, so raising a budget plays only what is new. All keys are known before the first call.
 """
 
-import dataclasses
 import json
 import re
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from s3gym.models.base import Decoding, Model
 from s3gym.models.prices import Prices, given_prices
 from s3gym.pathways.base import Pathway, settings_of
 from s3gym.protocol.prompts import PROMPT_VERSION
-from s3gym.protocol.splits import Splits
+from s3gym.protocol.splits import SplitError, Splits
 from s3gym.records import Cell, CellStage, Run
 from s3gym.registry import GAMES, PATHWAYS, UnknownName, load, names
 
@@ -254,9 +253,14 @@ def _check_seeds(subjects: list[Subject]) -> None:
     """Draws every seed once, so that a range too small for its episodes is refused before anything is written."""
     for subject in {(s.game.id, s.replicate): s for s in subjects}.values():
         explored, checkpoints = subject.run.exploration_episodes, subject.checkpoints
-        subject.splits.exploration(subject.game, subject.exploration, subject.replicate, explored)
-        for checkpoint in checkpoints if subject.run.evaluation_set == "fresh" else checkpoints[:1]:
-            subject.splits.evaluation(subject.game, subject.evaluation, checkpoint, subject.held_out_count)
+        try:
+            subject.splits.exploration(subject.game, subject.exploration, subject.replicate, explored)
+            for checkpoint in checkpoints if subject.run.evaluation_set == "fresh" else checkpoints[:1]:
+                subject.splits.evaluation(subject.game, subject.evaluation, checkpoint, subject.held_out_count)
+        except SplitError:
+            raise
+        except ValueError as error:  # no start can be drawn under these settings
+            raise ConfigError(f"game.{subject.game.id}: {error}") from None
 
 
 def _stages(subject: Subject) -> Iterator[Stage]:
@@ -353,21 +357,13 @@ def _changed(game: Game[Any, Any, Any], phase: str, config: RunConfig) -> Config
     frozen: Config = getattr(game, phase)
     settings = config.game.get(game.id)
     changes: dict[str, Any] = getattr(settings, phase) if settings else {}
-    types = {field.name: type(getattr(frozen, field.name)) for field in dataclasses.fields(frozen)}
-    for name, value in changes.items():
-        if name not in types:
-            raise UnknownName(f"setting of game.{game.id}.{phase}", name, types)
-        given = tuple(value) if isinstance(value, list) else value
-        if types[name] is not type(None) and type(given) is not types[name]:
-            raise ConfigError(
-                f"game.{game.id}.{phase}.{name} = {value!r}: expected {types[name].__name__}, "
-                f"such as {getattr(frozen, name)!r}"
-            )
-        changes = {**changes, name: given}
+    where = f"game.{game.id}.{phase}"
     try:
-        return dataclasses.replace(frozen, **changes)
+        return frozen.changed(changes, where)
+    except UnknownName:
+        raise
     except ValueError as error:
-        raise ConfigError(f"game.{game.id}.{phase}: {error}") from None
+        raise ConfigError(f"{where}: {error}") from None
 
 
 def _cell_id(subject: Subject, stages: tuple[Stage, ...]) -> str:

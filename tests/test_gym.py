@@ -73,6 +73,8 @@ def test_without_gymnasium_only_the_view_is_missing_and_says_what_to_install() -
 def test_a_wrong_request_names_what_is_there() -> None:
     with pytest.raises(UnknownName, match="Did you mean exploration"):
         make("snake", phase="explore")
+    with pytest.raises(ValueError, match="horizon = '5': expected int, such as 64"):
+        make("snake", horizon="5")
     with pytest.raises(UnknownName, match="unknown setting of snake 'horizn'. Did you mean horizon"):
         make("snake", horizn=3)
     with pytest.raises(UnsupportedMode, match="expected None or 'ansi'"), pytest.warns(UserWarning):
@@ -140,7 +142,7 @@ def test_experts_write_actions_of_the_space_and_see_observations_of_the_space(na
 
 
 def test_a_large_setting_widens_the_observation_space() -> None:
-    env = make("latent_chess", history=300)
+    env = make("latent_chess", history=100)
     observation, _ = env.reset(seed=1)
 
     assert len(observation) > 5 * len(make("latent_chess").reset(seed=1)[0])
@@ -148,14 +150,14 @@ def test_a_large_setting_widens_the_observation_space() -> None:
 
 
 def test_a_long_record_stays_in_the_observation_space() -> None:
-    env = make("trust", horizon=400)
-    observation, _ = env.reset(seed=1)
+    env = make("latent_chess", horizon=200, pieces=26)
+    first, _ = env.reset(seed=1)
     over = False
     while not over:
-        observation, _, terminated, truncated, _ = env.step("collaborate")  # the longer word
+        observation, _, terminated, truncated, _ = env.step("A:(0,0)")
         over = terminated or truncated
 
-    assert len(observation) > 400 * len("collaborate/cheat")
+    assert len(observation) > len(first) + 200 * 26 * len("(1,1)")
     assert observation in env.observation_space
 
 

@@ -393,14 +393,14 @@ def test_an_unknown_name_is_told_with_its_nearest(values: dict[str, Any], assign
     [
         (
             'game.snake.evaluation.size="big"',
-            r"game\.snake\.evaluation\.size = 'big': expected int, such as 8",
+            r"game\.snake\.evaluation: size = 'big': expected int, such as 8",
         ),
         ("game.snake.evaluation.size=[7]", r"size = \[7\]: expected int"),
         ("game.snake.evaluation.collision_ends=1", "collision_ends = 1: expected bool"),
         ("game.snake.evaluation.size=50", r"game\.snake\.evaluation: size is 50, expected 6 to 10"),
         (
             "game.snake.evaluation.horizon=0",
-            r"game\.snake\.evaluation: horizon = 0: expected at least 1 step",
+            r"game\.snake\.evaluation: horizon = 0: expected 1 to 1000 steps",
         ),
     ],
 )

@@ -11,8 +11,10 @@ import random
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+
+from s3gym.registry import UnknownName
 
 EXPLORATION = "exploration"
 EVALUATION = "evaluation"
@@ -40,11 +42,32 @@ class Config:
     unusable_ends: bool = False
     """Whether an unusable answer ends the episode, besides the step it always costs."""
 
+    MOST_STEPS: ClassVar[int] = 1000
+    """Largest ``horizon``: what is drawn ahead, and what an expert looks ahead, must end."""
+
     def __post_init__(self) -> None:
-        if self.horizon < 1:
-            raise ValueError(f"horizon = {self.horizon}: expected at least 1 step")
+        if not 1 <= self.horizon <= self.MOST_STEPS:
+            raise ValueError(f"horizon = {self.horizon}: expected 1 to {self.MOST_STEPS} steps")
         if self.end_policy not in END_POLICIES:
             raise ValueError(f"end_policy = {self.end_policy!r}: expected {' or '.join(END_POLICIES)}")
+
+    def changed(self, changes: Mapping[str, Any], owner: str) -> Self:
+        """A copy with other settings; a list is taken for a tuple.
+
+        Raises:
+            UnknownName: ``owner`` has no such setting.
+            ValueError: a value is not of its setting's type, or not allowed.
+        """
+        values: dict[str, Any] = {}
+        for name, value in changes.items():
+            known = [field.name for field in fields(self)]
+            if name not in known:
+                raise UnknownName(f"setting of {owner}", name, known)
+            present, given = getattr(self, name), tuple(value) if isinstance(value, list) else value
+            if present is not None and type(given) is not type(present):
+                raise ValueError(f"{name} = {value!r}: expected {type(present).__name__}, such as {present!r}")
+            values[name] = given
+        return replace(self, **values)
 
     def to_json(self) -> str:
         """Canonical JSON: the text that is hashed and stored."""

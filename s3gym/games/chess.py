@@ -6,12 +6,12 @@ Rules: those of chess, as python-chess has them. The agent plays the side to mov
 Observation: step number, colours, the last move, the FEN and a diagram with ranks and files; in exploration the
     legal moves in standard algebraic notation (SAN) as well.
 Actions: one move in SAN, which is canonical, such as ``Nf3``, ``exd5``, ``O-O``, ``e8=Q+``; long SAN, UCI such as
-    ``g1f3`` and other case are read too, where one legal move fits. A null move is illegal. Unreadable, illegal and
-    ambiguous moves are told apart.
+    ``g1f3``, other case, a move number and ``!?`` are read too, where one legal move fits. A null move is illegal.
+    Unreadable, illegal and ambiguous moves are told apart.
 Verifier reward: material won less material lost by the move and the reply, in pawns (pawn 1, knight and bishop 3,
     rook 5, queen 9; a promotion changes the material), +10 for giving mate and -10 for being mated. An answer that
-    ends the episode forfeits it: all material left, and -10, so that giving up never beats playing on. The final
-    score is the sum; it may be negative.
+    ends the episode forfeits it: all material left, and -10, so that refusing to play does not pay. The final score
+    is the sum; it may be negative.
 Episode end: checkmate, stalemate, insufficient material, fifty moves without capture or pawn move, the third time
     the same position, counted from the start of the episode. An unusable answer costs the step, in which nobody
     moves; in evaluation it ends the episode.
@@ -71,6 +71,8 @@ NO_MOVE = "--"
 LONGEST = 10
 """Characters of a move at most."""
 
+_ANNOTATION = re.compile(r"\A[0-9]{1,3}\.(?:\.\.)? ?|[!?]+\Z")
+"""The number of a move, and marks of praise and blame."""
 _FEN = re.compile(r"^FEN: (.+)$", re.MULTILINE)
 _LISTED = re.compile(r"^Legal moves: (.+)$", re.MULTILINE)
 
@@ -348,7 +350,7 @@ class Chess(Game[ChessConfig, ChessState, ChessView]):
 
     def parse(self, text: str, view: ChessView) -> Parsed:
         """A move as python-chess reads it, in SAN or UCI; else the one legal move that is written so but for case."""
-        word, board = tidy(text), _position(view.fen)
+        word, board = _ANNOTATION.sub("", tidy(text)), _position(view.fen)
         move, status, feedback = _read_move(board, word)
         moves = [move] if move else _moves_in_any_case(board, word)
         if len(moves) > 1:

@@ -71,6 +71,8 @@ IGNORED = "The pieces moved. Unknown letters and cells off the board were ignore
 NO_PIECES = "No pieces and cells could be read: nothing was named, and the pieces moved."
 NOTHING_KNOWN = "Only unknown letters or cells off the board: nothing was named, and the pieces moved."
 
+LONGEST_HISTORY = 100
+
 _MENTION = re.compile(rf"['\"]?(?P<letter>[A-Za-z])['\"]? ?(?:[:=]|->)? ?{CELL} ?[,;]? ?(?=['\"A-Za-z]|\Z)")
 Named = dict[str, Cell]
 """Letter -> cell, as last mentioned; neither needs to exist."""
@@ -92,9 +94,10 @@ class LatentChessConfig(Config):
         Config.__post_init__(self)
         if not 1 <= self.pieces <= len(LETTERS):
             raise ValueError(f"pieces is {self.pieces}, expected 1 to {len(LETTERS)}: each needs a letter")
-        if self.history < SHORTEST_HISTORY:
+        if not SHORTEST_HISTORY <= self.history <= LONGEST_HISTORY:
             raise ValueError(
-                f"history is {self.history}, expected at least {SHORTEST_HISTORY} steps: fewer fit several rules"
+                f"history is {self.history}, expected {SHORTEST_HISTORY} to {LONGEST_HISTORY} steps: "
+                "fewer fit several rules"
             )
         if self.unusable_ends or self.end_policy != "invalid":
             raise ValueError(
@@ -114,6 +117,7 @@ def _are_weights(given: object) -> bool:
         and len(given) == len(FAMILIES)
         and all(type(weight) in (int, float) and 0 <= weight < inf for weight in given)
         and sum(_first_weights(given)) > 0
+        and sum(given) < inf
     )
 
 

@@ -72,6 +72,8 @@ class MinesweeperConfig(Config):
 
     def __post_init__(self) -> None:
         Config.__post_init__(self)
+        if self.extra_lives < 0:
+            raise ValueError(f"extra_lives={self.extra_lives}: expected 0 or more")
         if not 1 <= self.mines_min <= self.mines_max <= CELLS // 2:
             raise ValueError(
                 f"mines_min={self.mines_min}, mines_max={self.mines_max}: expected 1 <= mines_min <= "

@@ -12,6 +12,8 @@ Actions: ``<plant> <row> <column>``, counted from 0, separated by ``;``; or ``no
     carried out, is recorded as unusable and the turn is played with nothing planted.
 Verifier reward: 1 for a turn in which no zombie got through, else 0; the final score is the number of such turns.
 Episode end: a zombie leaves the field to the left, after the others have moved.
+    A constant list of sunflowers and nuts holds out long, because what is skipped is free and a plant that was just
+    eaten can be planted again; the player ``wish_list`` is that line, to compare with.
 Instances and splits: row and kind of every zombie are drawn ahead from the seed, more than 10**20 instances.
     Exploration has 3 rows and 7 columns, evaluation 5 rows and 6 columns.
 Version history: 1, first version.
@@ -263,6 +265,14 @@ def _shooter(view: PvzView, rng: random.Random) -> Move:
     return Move(_write(hand.commands), None)
 
 
+def _wish_list(view: PvzView, rng: random.Random) -> Move:
+    """Sunflowers near the house and nuts before them, whatever the zombies do: what one answer for ever would make."""
+    hand, columns = _Hand(view.lawn), view.lawn.columns
+    for column, row in product(range(columns), range(view.lawn.rows)):
+        hand.plant(SUNFLOWER if column < (columns + 1) // 2 else NUT, [_row(view.lawn, row)[column]])
+    return Move(_write(hand.commands), None)
+
+
 # --- a learner's eyes ---------------------------------------------------------------------------------------
 
 GROWN, MET, BITTEN = "on the field", "zombies in its row", "a zombie on it"
@@ -405,12 +415,13 @@ class Pvz(Game[PvzConfig, PvzState, PvzView]):
     unit = "turns survived"
     exploration = PvzConfig(rows=3, columns=7)
     evaluation = PvzConfig(rows=5, columns=6)
-    success_score = 40.0
+    success_score = 64.0
     players: ClassVar[Mapping[str, Player]] = {
         "random": _random,
         "expert": _expert,
         "nothing": _nothing,
         "shooter": _shooter,
+        "wish_list": _wish_list,
     }
     reader = PvzReader()
     palette: ClassVar[Mapping[str, str]] = {

@@ -86,6 +86,9 @@ class SnakeConfig(Config):
                 raise ValueError(f"{name} is {getattr(self, name)}, expected at least 0")
         if not 6 <= self.size <= 10:
             raise ValueError(f"size is {self.size}, expected 6 to 10: set another size")
+        most = len(_inner(self.size)) // 4  # with more, not every seed finds a board without blind alleys
+        if self.obstacle_count > most:
+            raise ValueError(f"obstacle_count is {self.obstacle_count}, expected at most {most} on size {self.size}")
 
 
 class Arena(NamedTuple):

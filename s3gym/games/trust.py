@@ -102,6 +102,8 @@ _ROUND = re.compile(r"\bRound (\d+) of (\d+)")
 class TrustConfig(Config):
     """How long a match is and whom it is played against."""
 
+    MOST_STEPS: ClassVar[int] = 14
+    """The expert weighs every line of play that is left, and so does the exact anchor."""
     horizon: int = 10
     opponent_weights: tuple[float, ...] | None = None
     """Chance of each strategy in the order of OPPONENTS; None takes them in turn by ``seed % 7``."""

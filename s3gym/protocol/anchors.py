@@ -5,7 +5,7 @@ import io
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields
-from math import sqrt
+from math import isfinite, sqrt
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, get_type_hints
@@ -38,7 +38,10 @@ def read_anchors(path: Path) -> list[Anchor]:
             reader = csv.DictReader(file)
             if not kinds.keys() <= set(reader.fieldnames or ()):
                 raise ValueError(f"its columns are {reader.fieldnames}")
-            return [Anchor(**{name: kind(row[name]) for name, kind in kinds.items()}) for row in reader]
+            rows = [Anchor(**{name: kind(row[name]) for name, kind in kinds.items()}) for row in reader]
+            if not all(isfinite(row.mean) and isfinite(row.standard_error) for row in rows):
+                raise ValueError("a mean or an error is no finite number")
+            return rows
     except (OSError, ValueError, TypeError, csv.Error) as error:
         raise AnchorsError(f"{path} is no table of anchors: {error}; expected columns: {', '.join(kinds)}") from None
 

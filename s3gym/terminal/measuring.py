@@ -51,6 +51,8 @@ def _is_enough(rows: list[Anchor], game: Game[Any, Any, Any], at_least: int) -> 
 
 def measure_for_folder(games: tuple[str, ...], at_least: int, data: Path) -> None:
     """Measures the configurations the runs in ``data`` evaluate on and writes them there, for the normalised scores."""
+    for name in games:
+        load(GAMES, name, "game")
     query = "select distinct game, evaluation_config from stg_cells order by all"
     for game_id, text in Warehouse(data).sql(query).rows():
         if games and game_id not in games:

@@ -219,7 +219,23 @@ def test_an_unusable_answer_costs_nothing_relaxed_and_everything_where_it_ends_t
     assert GAME.reward_range(STRICT) == (-113.0, 27.0)  # nine queens, two each of the others: 81 + 22, and mate
 
 
-@pytest.mark.parametrize("text", ["b1d2", "B1D2", "Nb1d2", "Nb1-d2", "nbd2", "NBD2", " `Nbd2`. ", "Nbd2+", "(Nbd2)"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "b1d2",
+        "B1D2",
+        "Nb1d2",
+        "Nb1-d2",
+        "nbd2",
+        "NBD2",
+        " `Nbd2`. ",
+        "Nbd2+",
+        "(Nbd2)",
+        "12. Nbd2",
+        "3...Nbd2",
+        "Nbd2!?",
+    ],
+)
 def test_other_spellings_of_a_move_are_read_as_its_san(text: str) -> None:
     view = GAME.view(duel(TWO_KNIGHTS))
     assert GAME.parse("Nbd2", view)[:2] == ("ok", "Nbd2")

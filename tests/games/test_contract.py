@@ -323,6 +323,19 @@ def test_end_ends_the_episode_where_resigning_is_allowed(game: Any, config: Any)
         assert (taken.status, taken.outcome.reward, taken.outcome.end_reason) == ("ok", 0.0, "resigned")
 
 
+def test_a_horizon_has_an_end(game: Any, config: Any) -> None:
+    assert replace(config, horizon=config.MOST_STEPS).horizon == config.MOST_STEPS
+    for horizon in (0, -1, config.MOST_STEPS + 1, 10**20):
+        with pytest.raises(ValueError, match=f"horizon = {horizon}: expected 1 to {config.MOST_STEPS} steps"):
+            replace(config, horizon=horizon)
+
+
+@pytest.mark.parametrize(("name", "value"), [("horizon", "5"), ("horizon", 5.5), ("horizon", True), ("horizon", None)])
+def test_a_setting_keeps_its_type(config: Any, name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"{name} = {value!r}: expected int, such as {config.horizon}"):
+        config.changed({name: value}, "it")
+
+
 def test_stepping_a_finished_episode_raises(game: Any, config: Any) -> None:
     start = game.reset(config, 1)
     over = [replace(start, step_index=config.horizon)]

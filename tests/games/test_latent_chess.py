@@ -239,9 +239,19 @@ def test_a_family_is_kept_until_it_will_do() -> None:
 def test_impossible_configurations_say_what_to_change() -> None:
     with pytest.raises(ValueError, match="pieces is 27, expected 1 to 26"):
         LatentChessConfig(pieces=27)
-    with pytest.raises(ValueError, match="history is 3, expected at least 4"):
-        LatentChessConfig(history=3)
-    for weights in ((1.0,), (0.0,) * 9, (-1.0,) + (1.0,) * 8, (0.0,) * 7 + (1.0,) * 2, (float("inf"),) * 9):
+    for history in (3, 101):
+        with pytest.raises(ValueError, match=f"history is {history}, expected 4 to 100 steps"):
+            LatentChessConfig(history=history)
+    with pytest.raises(ValueError, match="the final score is a mean over steps, which an early end could raise"):
+        LatentChessConfig(unusable_ends=True)
+    for weights in (
+        (1.0,),
+        (0.0,) * 9,
+        (1e308,) * 9,
+        (-1.0,) + (1.0,) * 8,
+        (0.0,) * 7 + (1.0,) * 2,
+        (float("inf"),) * 9,
+    ):
         with pytest.raises(ValueError, match="family_weights is .*, expected 9 non-negative numbers.*two-cycle, three"):
             LatentChessConfig(family_weights=weights)
     resting = path_of([(7, 7)] * 13)  # whoever chases it is there after 7 steps at most

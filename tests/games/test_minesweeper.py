@@ -106,6 +106,8 @@ def test_equal_seeds_are_the_same_instance_and_others_are_not() -> None:
 def test_impossible_mine_counts_are_refused_with_the_values() -> None:
     with pytest.raises(ValueError, match="mines_min=20, mines_max=10"):
         MinesweeperConfig(mines_min=20, mines_max=10)
+    with pytest.raises(ValueError, match="extra_lives=-1: expected 0 or more"):
+        MinesweeperConfig(extra_lives=-1)
 
 
 # --- uncovering ---------------------------------------------------------------------------------------------

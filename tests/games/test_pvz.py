@@ -318,6 +318,7 @@ def test_rules_are_true_for_the_configuration() -> None:
         ("random", EVALUATION, 7.6, 8.0, 1_000),  # 7.8, standard error 0.10
         ("random", EXPLORATION, 10.4, 11.1, 600),  # 10.77, standard error 0.19
         ("shooter", EVALUATION, 37.6, 39.6, 200),  # 38.6, standard error 0.5
+        ("wish_list", EVALUATION, 57.0, 64.0, 60),
         ("expert", EVALUATION, 62.0, 64.0, 60),
         ("expert", EXPLORATION, 62.0, 64.0, 60),
     ],

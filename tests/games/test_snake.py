@@ -66,10 +66,15 @@ def test_both_phases_draw_the_same_instance_from_the_same_seed() -> None:
 def test_impossible_configurations_say_what_to_change() -> None:
     with pytest.raises(ValueError, match="size is 5, expected 6 to 10"):
         SnakeConfig(collision_ends=True, size=5)
-    with pytest.raises(ValueError, match="no layout with 40 obstacles found on 8 x 8.*fewer obstacles"):
-        GAME.reset(replace(STRICT, obstacle_count=40), 1)
-    with pytest.raises(ValueError, match="no layout with 33 obstacles"):
-        GAME.reset(replace(STRICT, obstacle_count=33), 1)  # one free cell has no free neighbour
+    with pytest.raises(ValueError, match="obstacle_count is 10, expected at most 9 on size 8"):
+        replace(STRICT, obstacle_count=10)
+
+
+@pytest.mark.parametrize("size", range(6, 11))
+def test_every_seed_has_a_board_however_many_obstacles_are_allowed(size: int) -> None:
+    config = replace(STRICT, size=size, obstacle_count=(size - 2) ** 2 // 4)
+    for seed in range(30):
+        assert GAME.reset(config, seed).arena.ground.count("X") == config.obstacle_count
 
 
 # --- observation --------------------------------------------------------------------------------------------

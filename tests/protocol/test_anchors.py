@@ -107,6 +107,14 @@ def test_a_table_survives_the_file(tmp_path: Path) -> None:
     assert read_anchors(path) == rows
 
 
+def test_a_mean_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "anchors.csv"
+    path.write_text(anchors_csv(replace(row, mean=float("nan")) for row in scale(TRUST).values()))
+
+    with pytest.raises(AnchorsError, match="no finite number"):
+        read_anchors(path)
+
+
 @pytest.mark.parametrize("text", ["game,mean\nsnake,1\n", "\x00", "game," * 3 + "\nx\n"])
 def test_another_file_is_refused_by_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "other.csv"
