@@ -298,3 +298,26 @@ def bench_games(has_textarena: bool, env: Path | None, **request: Any) -> None:
     if env is not None and not has_textarena:
         raise click.UsageError("--env is where TextArena is installed: give --textarena as well")
     sys.exit(benching.bench_games(**request, has_textarena=has_textarena, env=env))
+
+
+@bench.command("harness")
+@click.option("--latency", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True, help="Seconds.")
+@click.option("--in-flight", type=click.IntRange(min=1), default=64, show_default=True, help="Most calls at once.")
+@click.option("--episodes", type=click.IntRange(min=1), default=64, show_default=True, help="Of 39 steps each.")
+@click.option("--inspect", "has_inspect", is_flag=True, help="Time inspect_ai beside it; installed from PyPI.")
+@click.option(
+    "--env",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder that keeps inspect_ai's environment; default: a temporary one.",
+)
+@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def bench_harness(
+    latency: float, in_flight: int, episodes: int, has_inspect: bool, env: Path | None, output: str
+) -> None:
+    """Time the harness around its model calls: wall time over the ideal schedule, CPU a step, memory."""
+    from s3gym.bench.harness import Load
+    from s3gym.terminal import timing
+
+    if env is not None and not has_inspect:
+        raise click.UsageError("--env is where inspect_ai is installed: give --inspect as well")
+    sys.exit(timing.bench_harness(Load(latency, in_flight, episodes), has_inspect, env, output))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +24,8 @@ from s3gym.records import CallFacts
 from s3gym.registry import UnknownName
 from s3gym.transcript import EXPERIENCE_CLOSE
 
+SPACING_SECONDS = 0.006
+"""Between the beginnings of two calls: about what litellm takes of a core for one."""
 MOST_TOKENS = 10**9
 """A server that reports more for one call is not believed."""
 
@@ -40,6 +42,28 @@ _log = logging.getLogger(__name__)
 
 class MissingKey(Explained):
     """A provider's key is not in the environment."""
+
+
+class _Departures:
+    """Lets calls begin one after the other, ``SPACING_SECONDS`` apart, whatever their endpoint.
+
+    Making a request takes litellm milliseconds of one core. Of many that begin at once none goes out before nearly
+    all are made; their answers come back together, and so on: each call would take as long as all of them to make.
+    """
+
+    def __init__(self) -> None:
+        self._next_at = 0.0
+
+    async def wait(self) -> None:
+        """Until it is this call's turn."""
+        now = monotonic()
+        at = max(now, self._next_at)
+        self._next_at = at + SPACING_SECONDS
+        if at > now:
+            await asyncio.sleep(at - now)
+
+
+_departures = _Departures()
 
 
 class ApiModel:
@@ -92,6 +116,7 @@ class ApiModel:
         """One answer, within ``timeout_seconds`` of wall clock, or ModelError."""
         litellm = litellm_module()
         seconds = request.decoding.timeout_seconds
+        await _departures.wait()
         started = perf_counter()
         try:
             # litellm's own timeout is for one read: a server that trickles would never meet it

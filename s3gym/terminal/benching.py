@@ -7,10 +7,11 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from s3gym.bench.environment import PeerError
 from s3gym.bench.games import PASS_SECONDS, Parts, Speed, measure
 from s3gym.bench.host import Host, calibrate, processor_name, python_name
 from s3gym.bench.reference import LOOP_TARGET, PROMPT_TARGET, SOURCE, compare
-from s3gym.bench.textarena import PeerError, PeerRow, PeerSpeeds, measure_textarena
+from s3gym.bench.textarena import PeerRow, PeerSpeeds, measure_textarena
 from s3gym.registry import GAMES, load, names
 from s3gym.terminal.console import console, errors, verbatim
 
