@@ -23,7 +23,7 @@ _NOT_ENTRIES = {"base", "prices"}
 class UnknownName(Explained, ValueError):
     """A name that is not there; the message gives the value and the nearest valid ones."""
 
-    def __init__(self, kind: str, name: str, valid: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, valid: Iterable[str], more: str = "") -> None:
         options = sorted(valid)
         near = difflib.get_close_matches(name, options, n=3, cutoff=0.5)
         if near:
@@ -32,7 +32,7 @@ class UnknownName(Explained, ValueError):
             hint = f"Valid: {', '.join(options)}."
         else:
             hint = f"None of the {len(options)} known names is like it."
-        super().__init__(f"unknown {kind} {name!r}. {hint}")
+        super().__init__(f"unknown {kind} {name!r}. {hint}{more}")
 
 
 def names(package: str) -> list[str]:

@@ -13,7 +13,7 @@ from s3gym.plan import splits_of
 from s3gym.protocol.judge import parse_judgment
 from s3gym.protocol.verify import differences
 from s3gym.records import Episode, Step
-from s3gym.registry import GAMES, load
+from s3gym.registry import GAMES, load, names
 from s3gym.warehouse import Warehouse
 
 LONGEST_LINKS = """
@@ -79,6 +79,9 @@ def verify_folder(data: Path) -> Iterator[Verdict]:
 
 
 def _episodes(data: Path, game_id: str, part: str, expected: dict[str, Expected]) -> Iterator[Verdict]:
+    if game_id not in names(GAMES):
+        yield Verdict(part, [f"not replayed: this s3gym has no game {game_id!r}; use the one that played it"])
+        return
     game = load(GAMES, game_id, "game").GAME
     steps: dict[str, list[Step]] = {}
     for row in storage.read_part(data, "steps", game_id, part):
@@ -124,6 +127,8 @@ def _expected(data: Path) -> dict[str, Expected]:
     for key, stage, checkpoint, count, game_id, replicate, exploration, evaluation, request in (
         Warehouse(data).sql(LONGEST_LINKS).rows()
     ):
+        if game_id not in names(GAMES):
+            continue  # told where its episodes are
         game = load(GAMES, game_id, "game").GAME
         is_explored = stage == "explore"
         config = exploration if is_explored else evaluation

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from s3gym import storage
+from s3gym import registry, storage
 from s3gym.verification import Damaged, verify_folder
 from tests.direct import measure_directly
 
@@ -85,6 +85,19 @@ def test_only_episodes_count_as_replayed(copied: Path) -> None:
 
     assert sum(verdict.is_replay for verdict in verify_folder(copied)) == 3 + 2 * 7
     assert sum(bool(verdict.problems) for verdict in verify_folder(copied)) == 1
+
+
+def test_a_game_that_is_not_there_any_more_leaves_the_rest_verified(
+    copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    present = [name for name in registry.names(registry.GAMES) if name != "trust"]
+    monkeypatch.setattr("s3gym.verification.names", lambda package: present)
+
+    verdicts = list(verify_folder(copied))
+
+    told = [problem for verdict in verdicts for problem in verdict.problems]
+    assert told and set(told) == {"not replayed: this s3gym has no game 'trust'; use the one that played it"}
+    assert not any(verdict.is_replay for verdict in verdicts if verdict.problems)
 
 
 def test_links_taken_away_are_named(copied: Path) -> None:

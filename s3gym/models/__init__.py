@@ -21,7 +21,8 @@ def load_model(
     """
     kind, colon, _ = model_id.partition(":")
     if colon and kind.isidentifier() and kind not in KINDS:
-        raise UnknownName("kind of model", kind, KINDS)
+        more = " A hosted model is <provider>/<name>, an agent of your own python:<module>:<callable>."
+        raise UnknownName("kind of model", kind, KINDS, more)
     if kind == "player":
         if base_url:
             raise ValueError("a scripted player has no base_url; leave it out")

@@ -47,9 +47,12 @@ def list_calls(data: Path, stage: str, model_id: str | None, only_failed: bool, 
     elif output == "csv":
         exact(_csv(found))
     else:
-        _print_table(found)
-        if not found:
-            console.print("No such call. Only hosted models are asked; scripted players are not calls.")
+        if found:
+            _print_table(found)
+            if len(found) == limit:
+                console.print(f"The newest {limit}; --limit shows more.", highlight=False)
+        else:
+            console.print("No such call. Scripted players are not recorded; all other models are.")
 
 
 def show_call(data: Path, key: str, output: str) -> None:

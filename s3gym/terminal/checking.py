@@ -47,6 +47,8 @@ def check_model(model_id: str, base_url: str | None, max_output_tokens: int) -> 
     failed = [finding.name for finding in found if finding.is_failure]
     if failed:
         errors.print(f"[red]Failed:[/red] {', '.join(failed)}. A run with this model would give no results.")
+    else:
+        console.print(f"All right: a run with this model can begin (tried on {game.id}).")
     return 1 if failed else 0
 
 

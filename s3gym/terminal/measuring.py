@@ -9,7 +9,7 @@ from s3gym import storage
 from s3gym.games.base import EVALUATION, EXPLORATION, Config, Game
 from s3gym.plan import COMPLETE
 from s3gym.protocol.anchors import anchors_csv, measure_scale, read_anchors
-from s3gym.records import Anchor
+from s3gym.records import SHIPPED_ANCHORS, Anchor
 from s3gym.registry import GAMES, load, names
 from s3gym.terminal.console import verbatim
 from s3gym.warehouse import Warehouse
@@ -41,6 +41,8 @@ def measure_for_package(games: tuple[str, ...], at_least: int, out: Path) -> Non
             storage.write_text(out, anchors_csv(chain.from_iterable(table.values())))
     storage.write_text(out, anchors_csv(chain.from_iterable(table.values())))
     verbatim(f"Anchors: {out}")
+    if out.resolve() != SHIPPED_ANCHORS.resolve():
+        verbatim(f"Normalised scores of this installation are made with {SHIPPED_ANCHORS}")
 
 
 def _is_enough(rows: list[Anchor], game: Game[Any, Any, Any], at_least: int) -> bool:

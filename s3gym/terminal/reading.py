@@ -82,7 +82,10 @@ def show_episode(episode: str, data: Path) -> None:
     matches = [row for row in found if row["episode_id"] == episode] or found
     if len(matches) != 1:
         some = ", ".join(row["episode_id"] for row in matches[:5]) or "none"
-        raise storage.StorageError(f"{len(matches)} episodes begin with {episode!r} ({some}); give a whole episode_id")
+        raise storage.StorageError(
+            f"{len(matches)} episodes begin with {episode!r} ({some}); give a whole episode_id, as listed by "
+            '`s3gym sql "select cell_id, episode_id, final_score from int_cell_episodes"`'
+        )
     row = matches[0]
     own = str(row["episode_id"]).replace("'", "''")
     steps = warehouse.sql(f"select * from stg_steps where episode_id = '{own}' order by step_index").to_dicts()

@@ -31,6 +31,15 @@ SUMMARY = """
     order by i.game, i.model_id, i.pathway, i.replicate
 """
 
+UNUSABLE = """
+    select
+        cell_id, phase, ok_count + repaired_count as usable_count, step_count - failed_call_count as answered_count
+    from action_validity
+    where usable_rate < 0.5 and model_id not like 'player:%'
+    order by cell_id, phase
+"""
+"""Cells of which more is wrong than their scores say; embedded players do it on purpose."""
+
 ASSUMPTIONS = (
     "Lowest: episodes as short as their rules allow, replies of one token, all prompts from the provider's cache. "
     "Highest: every episode to its horizon, every reply of max_output_tokens = {limit:,}; set that lower to see what "
@@ -60,8 +69,7 @@ def run(config: RunConfig, data: Path) -> int:
         episodes = sum(todo.episode_count for todo in work)
         tasks = sum(len(todo.stages) for todo in work)
         errors.print(
-            f"{len(work)} cells, {tasks} stages, {episodes} episodes to do "
-            f"(at most {most_calls(_lacking(work, data))} model calls); "
+            f"{len(work)} cells, {tasks} stages, {episodes} episodes to do{_calls_to_come(work, data)}; "
             "starting the flow, which takes some seconds the first time ..."
         )
         progress.add_task("Measuring", total=episodes, steps=0, cells=f"0/{len(work)}")
@@ -90,6 +98,13 @@ def run(config: RunConfig, data: Path) -> int:
     try:
         warehouse = Warehouse(data, materialize=True)
         _print_summary(warehouse.sql(SUMMARY).to_dicts())
+        for row in warehouse.sql(UNUSABLE).to_dicts():
+            errors.print(
+                f"[yellow]Note:[/yellow] {escape(row['cell_id'])}, {row['phase']}: {row['usable_count']} of "
+                f'{row["answered_count"]} answers could be used; `s3gym sql "from action_validity"` says why not',
+                soft_wrap=True,
+                highlight=False,
+            )
         verbatim(f"Report: {render(warehouse, data / 'report.html')}")
     except Explained as error:  # the run itself was done, so it is no wrong request
         outcome.failures.append(f"report: {error}")
@@ -145,6 +160,12 @@ def show_status(config: RunConfig | None, data: Path) -> None:
         table.add_row(escape(cell.record.cell_id), f"{len(cell.stages) - len(left)}/{len(cell.stages)}", first)
     table.title = f"run {plan.run.run_id}: {done} of {len(plan.cells)} cells done"
     console.print(table)
+
+
+def _calls_to_come(work: list[Todo], data: Path) -> str:
+    """How many calls of models that are no embedded players; nothing where there are none."""
+    lacking = [piece for piece in _lacking(work, data) if not piece[0].subject.model.is_free]
+    return f" (at most {most_calls(lacking)} model calls)" if lacking else ""
 
 
 def _lacking(work: list[Todo], data: Path) -> list[tuple[Stage, list[tuple[int, int]]]]:

@@ -26,9 +26,11 @@ def stored(name: str) -> Path:
     return FOLDER / f"{name}.txt"
 
 
-def rewrite(name: str) -> None:
-    """Stores the transcript of a game as it plays now."""
-    stored(name).write_text(transcript(registry.load(registry.GAMES, name, "game").GAME))
+def rewrite(name: str) -> Path:
+    """Stores the transcript of a game as it plays now, and says where."""
+    path = stored(name)
+    path.write_text(transcript(registry.load(registry.GAMES, name, "game").GAME))
+    return path
 
 
 def transcript(game: Any) -> str:

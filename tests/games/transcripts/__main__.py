@@ -7,7 +7,7 @@ from tests.games.transcripts import FOLDER, rewrite
 
 names = registry.names(registry.GAMES)
 for name in sys.argv[1:] or names:
-    rewrite(name)
+    print(rewrite(name))
 for path in FOLDER.glob("*.txt"):
     if path.stem not in names:
         path.unlink()
