@@ -17,7 +17,9 @@ from flows.runtime import Runtime, StageFailed, limiters_for
 from flows.self_judge import self_judge
 from s3gym import storage
 from s3gym.config import ConfigError, RunConfig
+from s3gym.errors import Explained
 from s3gym.journal import Journal
+from s3gym.models._failures import redact
 from s3gym.models.prices import prices_of
 from s3gym.plan import INVALID, CellPlan, RunPlan, Stage, make_plan, missing, prices_in
 from s3gym.protocol.allowance import Allowance, Spent
@@ -76,6 +78,8 @@ def check_prices(work: list[Todo], config: RunConfig) -> None:
         return
     asked = {piece.cell.subject.model.model_id for piece in work if not piece.cell.subject.model.is_free}
     for entry in config.models:
+        if entry.id.startswith("python:"):  # it may say what its calls cost; the first that does not ends the run
+            continue
         if entry.id in asked and prices_of(entry.id, prices_in(entry)) is None:
             raise ConfigError(
                 f"max_cost = {config.max_cost:g}, but nobody knows the price of {entry.id!r}; give its prompt_price "
@@ -162,7 +166,8 @@ async def _orchestrated(work: list[Todo], outcome: Outcome, runtime: Runtime) ->
             failed(stages[0], str(error))
             return False
         except Exception as error:  # noqa: BLE001 - whatever breaks one cell must not break the others
-            outcome.failures.append(str(error) or f"{piece.label}: {type(error).__name__}")
+            told = str(error) if isinstance(error, Explained) else f"{type(error).__name__}: {redact(str(error))}"
+            failed(stages[0], f"{piece.label}: {told}")
             return False
         invalid = [manifest for manifest in manifests if manifest["status"] == INVALID]
         by_key = {stage.key: stage for stage in stages}

@@ -134,6 +134,16 @@ class RunConfig(_Frozen):
             return tuple({"id": entry} if isinstance(entry, str) else entry for entry in value)
         return value
 
+    @field_validator("models")
+    @classmethod
+    def _told_apart(cls, value: tuple[ModelEntry, ...]) -> tuple[ModelEntry, ...]:
+        """Rows, prices and limits go by a model's id."""
+        served = {entry.id: (entry.base_url, entry.revision) for entry in value}
+        for entry in value:
+            if served[entry.id] != (entry.base_url, entry.revision):
+                raise ValueError(f"{entry.id!r} stands there with two endpoints or revisions: measure them in two runs")
+        return value
+
     @field_validator("models", "pathways")
     @classmethod
     def _not_empty(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -180,3 +180,11 @@ def test_every_scale_is_a_valid_request() -> None:
     values: dict[str, Any] = {scale: load_config(None, {"scale": scale}).scale for scale in SCALES}
 
     assert values == {scale: scale for scale in SCALES}
+
+
+def test_one_model_at_two_endpoints_is_two_runs() -> None:
+    here, there = ({"id": "hosted_vllm/m", "base_url": f"http://{host}/v1"} for host in ("here", "there"))
+
+    with pytest.raises(ConfigError, match="'hosted_vllm/m' stands there with two endpoints"):
+        load_config(None, {"models": [here, there]})
+    assert len(load_config(None, {"models": [here, here]}).models) == 2

@@ -38,7 +38,7 @@ def load_model(
             raise ValueError("an agent of your own has no base_url; leave it out and call your endpoint in the agent")
         from s3gym.models import python
 
-        return python.load(model_id, revision)
+        return python.load(model_id, revision, prices)
     from s3gym.models import api
 
     return api.load(model_id, base_url, revision, prices)

@@ -24,7 +24,7 @@ def card_of(model: Model) -> Card:
     if model.is_free:
         return Card(prices=FREE)
     if not isinstance(model, ApiModel):
-        return Card()
+        return Card(prices=prices_of(model.model_id))
     litellm = litellm_module()
     return Card(
         prices=prices_of(model.model_id),
@@ -35,7 +35,10 @@ def card_of(model: Model) -> Card:
 
 def _context_tokens(model_id: str) -> int | None:
     litellm = litellm_module()
-    name, provider, *_ = litellm.get_llm_provider(model_id)
+    try:
+        name, provider, *_ = litellm.get_llm_provider(model_id)
+    except Exception:  # noqa: BLE001 - litellm may know it by its endpoint alone
+        return None
     # not litellm.get_model_info, which asks the server where the provider is ollama
     listed = litellm.model_cost.get(model_id) or litellm.model_cost.get(name) or {}
     is_own = str(listed.get("litellm_provider", "")).startswith(provider)  # others may serve less of the same model

@@ -23,7 +23,7 @@ SHORTEST_SECRET = 6
 """Characters; shorter values are words such as ``none``."""
 
 REMEDIES = {
-    "authentication": "check the key in the provider's environment variable, such as OPENAI_API_KEY",
+    "authentication": "check the key in the provider's environment variable, such as OPENAI_API_KEY, and its credit",
     "bad_request": "check the model's name and its settings; the same request would fail again",
     "connection": "check base_url, the network, and that the server is up",
     "context_window": "lower history_token_limit or max_output_tokens",
@@ -35,6 +35,7 @@ REMEDIES = {
 
 _KIND_OF_STATUS = {
     401: "authentication",
+    402: "authentication",
     403: "authentication",
     404: "not_found",
     408: "timeout",
@@ -44,6 +45,7 @@ _KIND_OF_STATUS = {
 _TIMEOUTS = {"Timeout", "TimeoutError", "TimeoutException"}
 _BAD_ADDRESSES = {"InvalidURL", "UnsupportedProtocol"}
 _BROKEN_CONNECTIONS = {"APIConnectionError", "ClientConnectionError", "ConnectionError", "TransportError"}
+_NO_CREDIT = re.compile(r"insufficient_quota|exceeded your current quota", re.I)
 _MISSING_KEY = re.compile(
     r"missing (\w+ )?(credentials|api[ _]key)|api[ _]key .{0,40}(not set|not found|must be set)", re.I
 )
@@ -88,6 +90,8 @@ def _kind(error: Exception) -> str:
     outer, causes = _names(error), _causes(error)
     inner = {name for cause in causes for name in _names(cause)}
     text = str(error)
+    if _NO_CREDIT.search(text):  # comes as a 429, which waiting does not mend
+        return "authentication"
     if "ContextWindowExceededError" in outer:
         return "context_window"
     if "ContentPolicyViolationError" in outer or "content_policy_violation" in text:

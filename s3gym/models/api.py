@@ -6,6 +6,7 @@ Keys are taken from the environment by litellm and are never read here.
 
 import asyncio
 import logging
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -42,6 +43,10 @@ _log = logging.getLogger(__name__)
 
 class MissingKey(Explained):
     """A provider's key is not in the environment."""
+
+
+class UnnamedServer(Explained):
+    """The environment names a server that the request does not."""
 
 
 class _Departures:
@@ -104,6 +109,10 @@ class ApiModel:
             if slash and provider not in litellm.provider_list:
                 raise UnknownName("model provider", provider, litellm.provider_list) from None
             raise UnknownName("model", self.model_id, litellm.model_cost) from None
+        provider = self.endpoint.upper()
+        for name in (f"{provider}_API_BASE", f"{provider}_BASE_URL") if self._base_url is None else ():
+            if os.environ.get(name):  # litellm would ask there, and no key of ours would say so
+                raise UnnamedServer(f"{name} is set: unset it, and give {self.model_id!r} its base_url in the config")
         lacking = litellm.validate_environment(self.model_id)["missing_keys"]
         if len(lacking) == 1 and lacking[0].endswith("_API_KEY"):  # more than one: there may be another way in
             raise MissingKey(f"model {self.model_id!r} needs a key: set the environment variable {lacking[0]}")
@@ -201,7 +210,7 @@ class ApiModel:
         if facts.prompt_tokens is None or facts.completion_tokens is None or self._listed_prices is None:
             return None
         cost: float | None = response._hidden_params.get("response_cost")
-        return cost
+        return cost_of(facts, self._listed_prices) if cost is None else cost
 
 
 def load(

@@ -26,7 +26,7 @@ class Prices:
 
 
 FREE = Prices(prompt_usd=0.0, cached_usd=0.0, completion_usd=0.0, written_usd=0.0)
-"""Of a scripted player."""
+"""Of a scripted player, and of a model in this process."""
 
 
 def given_prices(
@@ -49,8 +49,11 @@ def given_prices(
 
 
 def prices_of(model_id: str, given: Prices | None = None) -> Prices | None:
-    """``given``, else what litellm's list says of ``model_id``; None where neither knows. Asks nobody."""
-    return given or _listed(model_id)
+    """``given``, else what litellm's list says of ``model_id``; None where neither knows. Asks nobody.
+
+    What is computed in this process is billed by nobody.
+    """
+    return given or (FREE if model_id.startswith(("player:", "local:")) else _listed(model_id))
 
 
 def cost_of(facts: CallFacts, prices: Prices | None) -> float | None:

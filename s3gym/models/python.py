@@ -15,6 +15,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -27,6 +28,7 @@ from s3gym.errors import Explained
 from s3gym.models._failures import MESSAGE_LIMIT, _kind_of_status, failure_of, redact
 from s3gym.models._thinking import strip_thinking
 from s3gym.models.base import Completion, ModelError, Request, estimate_tokens
+from s3gym.models.prices import Prices, cost_of
 from s3gym.records import CallFacts
 from s3gym.registry import UnknownName
 
@@ -55,7 +57,14 @@ class AgentModel:
 
     is_free = False
 
-    def __init__(self, model_id: str, module: ModuleType, name: str, revision: str | None = None) -> None:
+    def __init__(
+        self,
+        model_id: str,
+        module: ModuleType,
+        name: str,
+        revision: str | None = None,
+        prices: Prices | None = None,
+    ) -> None:
         """Takes the callable ``name`` of ``module``.
 
         Raises:
@@ -63,6 +72,7 @@ class AgentModel:
         """
         self.model_id = self.endpoint = model_id  # only the agent knows whom it asks
         self.revision = revision
+        self._prices = prices
         self._agent = _callable(module, name)
         self.keywords = _keywords(self._agent, model_id)
         """Those of ``KEYWORDS`` that the agent takes."""
@@ -143,6 +153,8 @@ class AgentModel:
             latency_seconds=latency_seconds,
             dropped_parameters=", ".join(name for name in wanted if name not in self.keywords) or None,
         )
+        if facts.cost_usd is None:
+            facts = replace(facts, cost_usd=cost_of(facts, self._prices))
         text, inline = strip_thinking(_writable(fields.get("text") or ""))
         if not text.strip():
             raise ModelError("empty_reply", f"{self.model_id} returned no text outside its thinking", paid=facts)
@@ -171,12 +183,13 @@ class AgentModel:
         return ModelError(FAULT, _told(f"{self.model_id} {told}"))
 
 
-def load(model_id: str, revision: str | None = None) -> AgentModel:
+def load(model_id: str, revision: str | None = None, prices: Prices | None = None) -> AgentModel:
     """The agent of ``python:<module>:<callable>``, imported.
 
     Args:
         model_id: with the prefix.
         revision: a note that tells versions apart where neither ``__version__`` nor the module's file does.
+        prices: what the config says tokens cost, for an agent that tells tokens and no cost.
 
     Raises:
         UnknownName: no such module, or nothing of that name in it; the message gives the nearest names.
@@ -188,7 +201,7 @@ def load(model_id: str, revision: str | None = None) -> AgentModel:
             f"{model_id!r} names no agent: expected python:<module>:<callable>, such as python:my_agent:answer "
             "for the function answer in my_agent.py"
         )
-    return AgentModel(model_id, _import(module), name, revision)
+    return AgentModel(model_id, _import(module), name, revision, prices)
 
 
 def _import(name: str) -> ModuleType:

@@ -24,6 +24,7 @@ class Allowance:
         """
         self.max_calls, self.max_cost = max_calls, max_cost
         self.calls, self.cost_usd = calls, cost_usd
+        self._is_unpriced = False  # an answer came whose cost nobody knows
 
     def admit(self) -> None:
         """Counts a call that is about to be made; raises Spent when there may be none."""
@@ -34,8 +35,14 @@ class Allowance:
                 f"{self.cost_usd:.6g} dollars are spent, max_cost = {self.max_cost:g}; "
                 "every answer is kept, raise it to go on"
             )
+        if self.max_cost is not None and self._is_unpriced:
+            raise Spent(
+                f"an answer came whose cost nobody knows, so max_cost = {self.max_cost:g} cannot be kept; "
+                "give the model's prices, have its tokens reported, or use max_calls"
+            )
         self.calls += 1
 
     def paid(self, facts: CallFacts) -> None:
         """Adds what a call cost, answered or not."""
         self.cost_usd += facts.cost_usd or 0.0
+        self._is_unpriced |= facts.cost_usd is None and facts.error_kind is None

@@ -30,8 +30,9 @@ TINY = {
     "history_token_limit": 1500,
     "max_output_tokens": 48,
     "retrospective": False,
-    "games": ["snake", "trust"],
 }
+PATHWAYS = {"snake": "memory", "trust": "history"}
+"""One for each game: all four pairs would take a small machine minutes."""
 STEPS = {"snake": (4, 4), "trust": (4, 1)}
 """Horizons of exploration and evaluation; trust plays seven held-out episodes at least, so one step of each."""
 HORIZONS = [
@@ -39,15 +40,15 @@ HORIZONS = [
     for game, horizons in STEPS.items()
     for phase, steps in zip(("exploration", "evaluation"), horizons, strict=True)
 ]
-SMOLLM2 = {"id": "local:smollm2", "pathways": ["history", "memory"]}
+SMOLLM2 = ["local:smollm2?batch=4"]
 
 
 @pytest.fixture(scope="module")
 def played(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Both games through both context pathways, side by side."""
+    """Both context pathways, each in a game."""
     data = tmp_path_factory.mktemp("smollm2") / "data"
-    outcome = run(data, *HORIZONS, **TINY, models=[SMOLLM2])
-    assert outcome.failures == []
+    for game, pathway in PATHWAYS.items():
+        assert run(data, *HORIZONS, **TINY, models=SMOLLM2, games=[game], pathways=[pathway]).failures == []
     return data
 
 
@@ -56,13 +57,13 @@ def test_a_real_model_plays_and_every_call_has_its_facts(played: Path) -> None:
     warehouse = Warehouse(played)
 
     assert all(not verdict.problems for verdict in verify_folder(played))
-    # one start for both pathways and two ends; trust looks at 7 opponents each time, snake at 2 boards
+    # before and after two explored episodes; trust looks at 7 opponents each time, snake at 2 boards
     counted = warehouse.sql("select game, phase, status, count(*) from stg_episodes group by all order by all").rows()
     assert counted == [
-        ("snake", "evaluation", "valid", 3 * 2),
-        ("snake", "exploration", "valid", 2 * 2),
-        ("trust", "evaluation", "valid", 3 * 7),
-        ("trust", "exploration", "valid", 2 * 2),
+        ("snake", "evaluation", "valid", 2 * 2),
+        ("snake", "exploration", "valid", 2),
+        ("trust", "evaluation", "valid", 2 * 7),
+        ("trust", "exploration", "valid", 2),
     ]
     odd = """
         select * from stg_steps
@@ -80,9 +81,9 @@ def test_a_real_model_plays_and_every_call_has_its_facts(played: Path) -> None:
 @needs_smollm2
 def test_a_second_cold_run_in_other_company_answers_the_same(played: Path, tmp_path: Path) -> None:
     local._engines.clear()  # nothing kept of earlier prompts
-    lone = {**TINY, "games": ["snake"], "models": [{**SMOLLM2, "pathways": ["history"]}]}
 
-    measure_directly(tmp_path / "data", *HORIZONS, **lone)  # one stage after the other
+    # one stage after the other
+    measure_directly(tmp_path / "data", *HORIZONS, **TINY, models=SMOLLM2, games=["snake"], pathways=["memory"])
 
     again, first = contents(tmp_path / "data"), contents(played)
     for table in ("steps", "episodes", "experiences"):

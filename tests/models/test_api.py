@@ -88,7 +88,7 @@ def test_the_key_is_sent_to_the_server_and_nowhere_else(loopback: Loopback) -> N
     assert loopback.requests[0].headers["authorization"] == f"Bearer {CANARY}"
     assert error.message == (
         "Incorrect API key provided: [redacted]; check the key in the provider's environment variable, "
-        "such as OPENAI_API_KEY"
+        "such as OPENAI_API_KEY, and its credit"
     )
 
 
@@ -531,3 +531,14 @@ def test_filling_and_reading_a_cache_have_their_own_prices(loopback: Loopback, m
     # dollars a million: 3 prompt, 0.3 read, 3.75 written, 15 completion: 100 x 3 + 800 x 0.3 + 200 x 3.75 + 50 x 15
     assert facts.cost_usd == pytest.approx(2040e-6)
     assert facts.dropped_parameters == "seed"  # Anthropic takes none
+
+
+@pytest.mark.parametrize("name", ["OPENAI_API_BASE", "OPENAI_BASE_URL"])
+def test_a_server_that_only_the_environment_names_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """litellm would ask there, and the key of the answers would not say so."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    monkeypatch.setenv(name, "http://localhost:1/v1")
+
+    with pytest.raises(api.UnnamedServer, match=f"{name} is set: unset it, and give 'openai/gpt-4.1' its base_url"):
+        api.load("openai/gpt-4.1").check()
+    api.load("openai/gpt-4.1", "http://localhost:2/v1").check()

@@ -56,6 +56,12 @@ def test_a_message_is_short_and_keeps_no_traceback() -> None:
     assert len(error.message) == MESSAGE_LIMIT
 
 
+@pytest.mark.parametrize("text", ["Error code: 429 - insufficient_quota", "You exceeded your current quota, please"])
+def test_an_account_without_credit_is_no_matter_of_waiting(text: str) -> None:
+    error = failure_of(ValueError(text))
+    assert error.kind == "authentication" and "its credit" in error.message
+
+
 def test_retry_after_is_seconds_or_a_date() -> None:
     assert _seconds("2.5") == 2.5
     assert _seconds("-1") == 0.0

@@ -3,6 +3,7 @@
 import asyncio
 import importlib.util
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -581,3 +582,34 @@ def test_a_file_that_cannot_be_converted_is_told(tmp_path: Path, monkeypatch: py
     with pytest.raises(MissingWeights, match="broken.gguf cannot be converted"):
         model_named(f"local:{broken}").check()
     assert [path.name for path in weights.cache_folder().glob("*-v1")] == []
+
+
+# --- what would be wrong
+
+
+def test_a_thought_that_the_template_opens_and_nothing_closes_is_no_answer(tiny: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "thinker")
+    thinking = tokenizer()
+    thinking.chat_template = TEMPLATE.replace("<|assistant|>", "<|assistant|><think>\n")
+    thinking.save_pretrained(folder)
+
+    error = error_of(model_named(f"local:{folder}"), request_of(max_output_tokens=4))
+
+    assert error.kind == "truncated"
+
+
+def test_positions_that_stretch_with_the_longest_row_are_refused(tmp_path: Path) -> None:
+    rope = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0}
+    folder = written(tmp_path / "stretching", rope_parameters=rope)
+
+    with pytest.raises(UnusableModel, match="answers would depend on their company"):
+        load_model(folder, "fp32", "cpu")
+
+
+def test_a_model_that_cannot_be_computed_is_loaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rope = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0}
+    model = model_named(f"local:{written(tmp_path / 'stretching', rope_parameters=rope)}")
+    for _ in range(2):
+        with pytest.raises(UnusableModel):
+            ask(model, request_of())
+        monkeypatch.setattr("s3gym.models.local.loading.load_model", None)  # a second try would fail otherwise

@@ -12,6 +12,7 @@ from s3gym.models.prices import given_prices
 from s3gym.protocol.allowance import Allowance, Spent
 from s3gym.protocol.asking import ATTEMPTS, Asker, wait_seconds
 from s3gym.protocol.limiter import Limiter
+from s3gym.records import CallFacts
 from tests.models.loopback import ANSWER, CANARY, Loopback, chat, failure, request_of
 
 A_CALL_USD = (20 * 1.0 + 5 * 2.0) / 1e6
@@ -114,6 +115,15 @@ def test_no_call_is_made_beyond_the_allowed_number(loopback: Loopback, journal: 
     assert str(spent[0]) == "3 calls are made, max_calls = 3; all are kept, raise it to go on"
     replayed = [outcome for outcome in asyncio.run(ask(5)) if isinstance(outcome, Completion)]
     assert len(replayed) == 2 and all(outcome.is_replayed for outcome in replayed)  # what is known costs no call
+
+
+def test_a_limit_in_dollars_cannot_be_kept_where_an_answer_has_no_price() -> None:
+    allowance = Allowance(max_cost=1.0)
+    allowance.admit()
+    allowance.paid(CallFacts(prompt_tokens=5))
+
+    with pytest.raises(Spent, match="an answer came whose cost nobody knows"):
+        allowance.admit()
 
 
 def test_a_limit_in_dollars_stops_before_the_next_call(loopback: Loopback) -> None:

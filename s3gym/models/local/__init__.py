@@ -30,6 +30,7 @@ PREFIX = "local:"
 VERSION = 1
 """Raised when our way of computing an answer changes it; part of every key."""
 MOST_ROWS = 256
+THINKING = "<think>"
 GIB = 2**30
 
 _DTYPES = ("fp32", "bf16")
@@ -108,7 +109,8 @@ class LocalModel:
         from s3gym.models.local.engine import Job, TookTooLong
 
         engine = await asyncio.to_thread(self._engine)
-        decoding, tokens = request.decoding, self._prompt(request.messages)
+        decoding, prompt = request.decoding, self._prompt(request.messages)
+        tokens = cast(list[int], self._tokenizer(prompt, add_special_tokens=False).input_ids)
         room = self._context - len(tokens)
         if room < 1:
             told = f"the prompt has {len(tokens)} tokens, {self.model_id} reads {self._context} with the answer"
@@ -134,7 +136,10 @@ class LocalModel:
             latency_seconds=continued.seconds,
             finish_reason="stop" if continued.is_finished else "length",
         )
-        text, reasoning = strip_thinking(self._tokenizer.decode(continued.tokens, skip_special_tokens=True))
+        said = self._tokenizer.decode(continued.tokens, skip_special_tokens=True)
+        if prompt.rstrip().endswith(THINKING):  # the template has opened the thought
+            said = THINKING + said
+        text, reasoning = strip_thinking(said)
         if not text.strip():
             if continued.is_finished:
                 raise ModelError("empty_reply", "the answer has no text outside its thinking", paid=facts)
@@ -142,21 +147,26 @@ class LocalModel:
             raise ModelError("truncated", told, paid=facts)
         return Completion(text=text, reasoning=reasoning, facts=facts)
 
-    def _prompt(self, messages: tuple[Message, ...]) -> list[int]:
-        text = self._tokenizer.apply_chat_template(list(messages), add_generation_prompt=True, tokenize=False)
-        return cast(list[int], self._tokenizer(text, add_special_tokens=False).input_ids)
+    def _prompt(self, messages: tuple[Message, ...]) -> str:
+        chat = self._tokenizer.apply_chat_template(list(messages), add_generation_prompt=True, tokenize=False)
+        return cast(str, chat)
 
     def _engine(self) -> Any:
         """The engine, shared by all models of the same weights and options."""
         from s3gym.models.local.engine import Engine
-        from s3gym.models.local.loading import load_model, stop_tokens
+        from s3gym.models.local.loading import UnusableModel, load_model, stop_tokens
 
         key = (self._weights.digest, self.options)
         with _loading:
             if key not in _engines:
-                model = load_model(self._weights.folder(True), self.options.dtype, self._device)
-                stops = stop_tokens(model, self._tokenizer)
-                _engines[key] = Engine(model, stops, self.options.batch, int(self.options.cache * GIB))
+                try:
+                    model = load_model(self._weights.folder(True), self.options.dtype, self._device)
+                    stops = stop_tokens(model, self._tokenizer)
+                    _engines[key] = Engine(model, stops, self.options.batch, int(self.options.cache * GIB))
+                except UnusableModel as error:  # loading it again for every call would end the same way
+                    _engines[key] = error
+            if isinstance(_engines[key], UnusableModel):
+                raise _engines[key]
             return _engines[key]
 
 

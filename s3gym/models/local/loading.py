@@ -49,6 +49,11 @@ def load_model(folder: Path, dtype: str, device: str) -> Any:
         ).eval()
     except (OSError, ValueError) as error:
         raise UnusableModel(f"{folder} cannot be loaded: {error}") from None
+    if _is_stretching(model.config):
+        raise UnusableModel(
+            f"{folder}: {_kind(model)} turns its positions by the longest row beside it, so answers would depend on "
+            f"their company; {_SERVE_IT}"
+        )
     with torch.inference_mode():
         expected = _logits_of_the_library(model)
         model.set_attn_implementation(ATTENTION)
@@ -62,6 +67,12 @@ def load_model(folder: Path, dtype: str, device: str) -> Any:
             f"(correlation {agreement:.4f} with its own); {_SERVE_IT}"
         )
     return model
+
+
+def _is_stretching(config: Any) -> bool:
+    """Whether rotary frequencies follow the longest sequence that is computed."""
+    told = repr([getattr(config, name, None) for name in ("rope_parameters", "rope_scaling")])
+    return any(kind in told for kind in ("'dynamic'", "'longrope'"))
 
 
 def stop_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
