@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from s3gym.models._litellm import litellm_module
 from s3gym.models.api import ApiModel
 from s3gym.models.base import Model
-from s3gym.models.prices import FREE, Prices, prices_of
+from s3gym.models.prices import FREE, Prices, entry_of, prices_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +34,5 @@ def card_of(model: Model) -> Card:
 
 
 def _context_tokens(model_id: str) -> int | None:
-    litellm = litellm_module()
-    try:
-        name, provider, *_ = litellm.get_llm_provider(model_id)
-    except Exception:  # noqa: BLE001 - litellm may know it by its endpoint alone
-        return None
-    # not litellm.get_model_info, which asks the server where the provider is ollama
-    listed = litellm.model_cost.get(model_id) or litellm.model_cost.get(name) or {}
-    is_own = str(listed.get("litellm_provider", "")).startswith(provider)  # others may serve less of the same model
-    tokens = listed.get("max_input_tokens")
-    return tokens if is_own and isinstance(tokens, int) else None
+    tokens = entry_of(model_id).get("max_input_tokens")
+    return tokens if isinstance(tokens, int) else None

@@ -19,7 +19,7 @@ from s3gym.errors import Explained
 from s3gym.models._failures import REMEDIES, failure_of
 from s3gym.models._litellm import litellm_module
 from s3gym.models._thinking import strip_thinking
-from s3gym.models.base import Completion, ModelError, Request, estimate_tokens
+from s3gym.models.base import Completion, ModelError, Request, estimate_tokens, writable
 from s3gym.models.prices import Prices, cost_of, prices_of
 from s3gym.records import CallFacts
 from s3gym.registry import UnknownName
@@ -290,8 +290,9 @@ def _read(response: Any, facts: CallFacts) -> Completion:
     if not response.choices:
         raise ModelError("malformed_reply", "the provider's answer has no choices")
     message, finish_reason = response.choices[0].message, facts.finish_reason
-    text, inline = strip_thinking(_clean(message.content) or "")
-    separate = _clean(getattr(message, "reasoning_content", None))
+    text, inline = strip_thinking("" if message.content is None else writable(message.content))
+    thought = getattr(message, "reasoning_content", None)
+    separate = None if thought is None else writable(thought)
     reasoning = "\n".join(filter(None, (separate, inline))) or None
     if finish_reason == "content_filter" or getattr(message, "refusal", None):
         told = "the provider withheld the answer, or the model refused to answer"
@@ -328,8 +329,3 @@ def _reported(usage: Any, *path: str) -> int | None:
     for name in path:
         usage = getattr(usage, name, None)
     return usage if isinstance(usage, int) and 0 <= usage <= MOST_TOKENS else None
-
-
-def _clean(text: str | None) -> str | None:
-    """Text that every store can hold: half a surrogate pair, which JSON lets through, becomes ``?``."""
-    return None if text is None else text.encode("utf-8", "replace").decode()

@@ -138,3 +138,8 @@ class Model(Protocol):
 def estimate_tokens(text: str) -> int:
     """The stated estimate where no tokenizer is at hand: one token for every four characters, rounded up."""
     return -(-len(text) // 4)
+
+
+def writable(text: str) -> str:
+    """Text that every store can hold: half a surrogate pair, which JSON lets through, becomes ``?``."""
+    return text.encode("utf-8", "replace").decode()

@@ -71,17 +71,23 @@ def cost_of(facts: CallFacts, prices: Prices | None) -> float | None:
     )
 
 
-def _listed(model_id: str) -> Prices | None:
+def entry_of(model_id: str) -> dict[str, Any]:
+    """What litellm's list says of ``model_id`` at its own provider; empty where it says nothing. Asks nobody."""
     litellm = litellm_module()
     try:
         name, provider, *_ = litellm.get_llm_provider(model_id)
-    except Exception:  # noqa: BLE001 - litellm knows no provider for a player, a local model, a slip of the pen
-        return None
+    except Exception:  # noqa: BLE001 - litellm knows no provider for an agent, a server's own name, a slip of the pen
+        return {}
     # not litellm.get_model_info, which asks the server where the provider is ollama
     listed: dict[str, Any] = litellm.model_cost.get(model_id) or litellm.model_cost.get(name) or {}
-    is_own = str(listed.get("litellm_provider", "")).startswith(provider)  # the same name elsewhere costs otherwise
+    # the same name elsewhere costs otherwise, and may read less
+    return listed if str(listed.get("litellm_provider", "")).startswith(provider) else {}
+
+
+def _listed(model_id: str) -> Prices | None:
+    listed = entry_of(model_id)
     prompt, completion = listed.get("input_cost_per_token"), listed.get("output_cost_per_token")
-    if not is_own or prompt is None or completion is None:
+    if prompt is None or completion is None:
         return None
     return Prices(
         prompt_usd=prompt,

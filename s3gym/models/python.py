@@ -27,7 +27,7 @@ from typing import Any
 from s3gym.errors import Explained
 from s3gym.models._failures import MESSAGE_LIMIT, _kind_of_status, failure_of, redact
 from s3gym.models._thinking import strip_thinking
-from s3gym.models.base import Completion, ModelError, Request, estimate_tokens
+from s3gym.models.base import Completion, ModelError, Request, estimate_tokens, writable
 from s3gym.models.prices import Prices, cost_of
 from s3gym.records import CallFacts
 from s3gym.registry import UnknownName
@@ -155,10 +155,10 @@ class AgentModel:
         )
         if facts.cost_usd is None:
             facts = replace(facts, cost_usd=cost_of(facts, self._prices))
-        text, inline = strip_thinking(_writable(fields.get("text") or ""))
+        text, inline = strip_thinking(writable(fields.get("text") or ""))
         if not text.strip():
             raise ModelError("empty_reply", f"{self.model_id} returned no text outside its thinking", paid=facts)
-        apart = _writable(fields.get("reasoning") or "")
+        apart = writable(fields.get("reasoning") or "")
         return Completion(text=text, reasoning="\n".join(filter(None, (apart, inline))) or None, facts=facts)
 
     def _failure(self, error: Exception) -> ModelError:
@@ -347,11 +347,6 @@ def _told(text: str) -> str:
     """One short line without anything that looks like a credential."""
     said = " ".join(redact(text[:_LONGEST_ERROR]).split())
     return said if len(said) <= MESSAGE_LIMIT else said[: MESSAGE_LIMIT - 3] + "..."
-
-
-def _writable(text: str) -> str:
-    """Text that every store can hold: half a surrogate pair becomes ``?``."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def _source_hash(module: ModuleType) -> str | None:
