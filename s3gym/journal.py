@@ -1,4 +1,4 @@
-"""Every hosted call ever made into a data folder, so that none is paid twice: one SQLite file in WAL mode.
+"""Every model call ever made into a data folder, so that none is paid or computed twice: one SQLite file in WAL mode.
 
 A call is found again by its key: model identity, decoding, messages, purpose and seed. Only a success answers
 for a later call; failed attempts are kept as facts, with what they cost. A chat message is stored once, compressed,
@@ -158,11 +158,7 @@ class Journal:
         if not rows:
             return None
         stored, facts = (json.loads(text) for text in rows[0])
-        return Completion(**stored, facts=CallFacts(**facts), is_replayed=True)
-
-    def attempts(self, key: str) -> int:
-        """How often the call was made, failures included."""
-        return int(self._select("select count(*) from calls where key = ?", key)[0][0])
+        return Completion(**stored, facts=CallFacts(**facts))
 
     def failed_attempts(self, key: str) -> tuple[int, float | None]:
         """(number, cost in US dollars where a provider said so) of the attempts that failed before any answer."""

@@ -172,7 +172,7 @@ def test_without_yes_it_is_only_said_what_would_go(half_done: Path) -> None:
     # seven matches of ten rounds are complete; each answer cost 20 + 5 tokens at a dollar a million
     assert "70 calls of 1 complete stages" in told.output
     assert "0.00175 dollars were paid for them." in told.output
-    assert "made and paid for again" in told.output
+    assert "made, and paid for or computed, again" in told.output
     assert "The calls of 1 unfinished stages stay." in told.output
     assert "Nothing was changed" in told.output
     assert files(half_done) == before

@@ -86,6 +86,12 @@ def redact(text: str) -> str:
     return text
 
 
+def short(text: str) -> str:
+    """``text`` as one line of at most ``MESSAGE_LIMIT`` characters, without anything that looks like a credential."""
+    said = " ".join(redact(text[:_READ_LIMIT]).split())
+    return said if len(said) <= MESSAGE_LIMIT else said[: MESSAGE_LIMIT - 3] + "..."
+
+
 def _kind(error: Exception) -> str:
     outer, causes = _names(error), _causes(error)
     inner = {name for cause in causes for name in _names(cause)}
@@ -118,9 +124,8 @@ def _kind_of_status(status: int) -> str:
 
 
 def _words(error: Exception) -> str:
-    said = redact(str(error)[:_READ_LIMIT]).partition("Traceback (most recent call last)")[0]
-    said = " ".join(_WRAPPING.sub("", said).split()) or type(error).__name__
-    return said if len(said) <= MESSAGE_LIMIT else said[: MESSAGE_LIMIT - 3] + "..."
+    said = str(error)[:_READ_LIMIT].partition("Traceback (most recent call last)")[0]
+    return short(_WRAPPING.sub("", said)) or type(error).__name__
 
 
 def _retry_after(error: Exception) -> float | None:

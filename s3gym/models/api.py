@@ -16,28 +16,35 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from s3gym.errors import Explained
-from s3gym.models._failures import REMEDIES, failure_of
+from s3gym.models._failures import REMEDIES, failure_of, short
 from s3gym.models._litellm import litellm_module
 from s3gym.models._thinking import strip_thinking
 from s3gym.models.base import Completion, ModelError, Request, estimate_tokens, writable
-from s3gym.models.prices import Prices, cost_of, prices_of
+from s3gym.models.prices import MOST_TOKENS, Prices, cost_of, prices_of
 from s3gym.records import CallFacts
 from s3gym.registry import UnknownName
 from s3gym.transcript import EXPERIENCE_CLOSE
 
 SPACING_SECONDS = 0.006
 """Between the beginnings of two calls: about what litellm takes of a core for one."""
-MOST_TOKENS = 10**9
-"""A server that reports more for one call is not believed."""
-
 SEED_LIMIT = 2**31
 """Seeds are sent modulo this: some providers take 32 bits, signed."""
 
 _MARKING_PROVIDERS = ("anthropic", "azure_ai", "bedrock", "openrouter", "vertex_ai")
 _CACHE_MARK = {"type": "ephemeral"}
-_UNSUPPORTED = re.compile(
-    r"unsupported|not support|n't support|unrecognized|unknown|not permitted|only\b.{0,20}\ballowed", re.IGNORECASE
+_REFUSALS = (
+    # "Unknown parameter: 'seed'", "Unrecognized request argument supplied: seed", "not support parameters: ['seed']"
+    r"(?:unsupported|unrecognized|unknown|unexpected|(?:not|n't) support(?:ed)?)"
+    r"(?: (?:request|value|parameter|argument|keyword|field|name|property)s?| supplied)*:? *\[?"
+    r"(?:[\"'`]?\w+[\"'`]?, ?)*[\"'`]?{name}\b",
+    # "seed: Extra inputs are not permitted", "invalid temperature: only 1 is allowed", "`seed` is not supported"
+    r"\b{name}\b[\"'`]?[^.,;\n\"'`]{{0,40}}?"
+    r"(?:unsupported|unrecognized|unknown|unexpected|deprecated|(?:not|n't) (?:support|permitted|allowed|accepted)"
+    r"|only\b[^;\n]{{0,20}}\b(?:allowed|supported))",
+    # {"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}
+    r"[\"']{name}[\"']\], ?[\"']msg[\"']: ?[\"']extra inputs are not permitted",
 )
+"""How providers and litellm say that they do not take a parameter; that they speak of it otherwise is no refusal."""
 _log = logging.getLogger(__name__)
 
 
@@ -87,7 +94,7 @@ class ApiModel:
         self.revision = revision
         self._base_url = base_url
         self._given_prices = prices
-        self._refused: set[str] = set()  # parameters this model does not take; learnt from its first answer
+        self._refused: set[str] = set()  # parameters this model does not take; learnt from answers without them
 
     def identity(self) -> dict[str, Any]:
         """Name, revision and endpoint; the endpoint without user, password and query."""
@@ -134,26 +141,34 @@ class ApiModel:
             raise ModelError("timeout", f"no answer within {seconds:g} s; {REMEDIES['timeout']}") from None
         except Exception as error:
             raise failure_of(error) from None
-        return _read(response, self._facts(response, request, sent, perf_counter() - started))
+        return self._answer(response, request, sent, perf_counter() - started)
 
     async def _send(self, litellm: Any, request: Request) -> tuple[Any, Mapping[str, Any]]:
         """The response, and the arguments it answers."""
+        refused = set(self._refused)
         while True:
-            arguments = self._arguments(request)
+            arguments = self._arguments(request, refused)
             try:
-                return await litellm.acompletion(**arguments), arguments
+                response = await litellm.acompletion(**arguments)
             except litellm.BadRequestError as error:
                 # not litellm's drop_params: with it, a 422 is asked twice and then lost
-                refused = _refused_parameter(str(error), arguments)
-                if refused is None:
+                name = _refused_parameter(str(error), arguments)
+                if name is None:
                     raise
-                if refused == "temperature" and refused not in self._refused:
-                    _log.warning("%s takes no temperature of ours; it uses its own", self.model_id)
-                self._refused.add(refused)
+                refused.add(name)
+            else:
+                self._learn(refused)
+                return response, arguments
 
-    def _arguments(self, request: Request) -> dict[str, Any]:
+    def _learn(self, refused: set[str]) -> None:
+        """Leaves out of later calls what an answered call had to do without."""
+        if "temperature" in refused - self._refused:
+            _log.warning("%s takes no temperature of ours; it uses its own", self.model_id)
+        self._refused |= refused
+
+    def _arguments(self, request: Request, refused: set[str]) -> dict[str, Any]:
         decoding = request.decoding
-        limit = "max_completion_tokens" if "max_tokens" in self._refused else "max_tokens"
+        limit = "max_completion_tokens" if "max_tokens" in refused else "max_tokens"
         arguments: dict[str, Any] = {
             "model": self.model_id,
             "messages": _marked(request) if self._is_marking else list(request.messages),
@@ -164,11 +179,23 @@ class ApiModel:
         }
         if self._base_url is not None:
             arguments["base_url"] = self._base_url
-        if decoding.temperature is not None and "temperature" not in self._refused:
+        if decoding.temperature is not None and "temperature" not in refused:
             arguments["temperature"] = decoding.temperature
-        if self._is_seeding and "seed" not in self._refused:
+        if self._is_seeding and "seed" not in refused:
             arguments["seed"] = request.seed % SEED_LIMIT
         return arguments
+
+    def _answer(self, response: Any, request: Request, sent: Mapping[str, Any], latency_seconds: float) -> Completion:
+        """The completion in a response, or ModelError: what cannot be read is malformed, yet was paid."""
+        facts: CallFacts | None = None
+        try:
+            facts = self._facts(response, request, sent, latency_seconds)
+            return _read(response, facts)
+        except ModelError:
+            raise
+        except Exception as error:
+            told = short(f"the provider's answer cannot be read: {type(error).__name__}: {error}")
+            raise ModelError("malformed_reply", told, paid=facts) from None
 
     @cached_property
     def _is_seeding(self) -> bool:
@@ -262,7 +289,7 @@ def _refused_parameter(said: str, arguments: Mapping[str, Any]) -> str | None:
     if "max_tokens" in arguments and "'max_tokens'" in said and "max_completion_tokens" in said:
         return "max_tokens"
     for name in ("temperature", "seed"):
-        if name in arguments and re.search(rf"\b{name}\b", said) and _UNSUPPORTED.search(said):
+        if name in arguments and any(re.search(said_as.format(name=name), said, re.I) for said_as in _REFUSALS):
             return name
     return None
 

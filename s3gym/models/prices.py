@@ -10,6 +10,8 @@ from s3gym.models._litellm import litellm_module
 from s3gym.records import CallFacts
 
 PER_MILLION = 1_000_000
+MOST_TOKENS = 10**9
+"""No call takes more: whoever reports more for one is not believed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

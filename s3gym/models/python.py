@@ -25,10 +25,10 @@ from types import ModuleType
 from typing import Any
 
 from s3gym.errors import Explained
-from s3gym.models._failures import MESSAGE_LIMIT, _kind_of_status, failure_of, redact
+from s3gym.models._failures import _kind_of_status, failure_of, short
 from s3gym.models._thinking import strip_thinking
 from s3gym.models.base import Completion, ModelError, Request, estimate_tokens, writable
-from s3gym.models.prices import Prices, cost_of
+from s3gym.models.prices import MOST_TOKENS, Prices, cost_of
 from s3gym.records import CallFacts
 from s3gym.registry import UnknownName
 
@@ -38,14 +38,10 @@ KEYWORDS = ("seed", "temperature", "max_output_tokens", "purpose")
 COUNTS = ("prompt_tokens", "completion_tokens", "cached_tokens")
 FIELDS = ("text", "reasoning", *COUNTS, "cost_usd")
 """What a mapping that an agent returns may hold; all but ``text`` may be left out or None."""
-MOST_TOKENS = 10**9
-"""No call takes more."""
 FAULT = "bad_request"
 """Error kind of the agent's own faults: the same request would fail again."""
 _HASH = "__s3gym_source__"
 """Attribute of an agent's module: the hash of its file when it was first asked for."""
-_LONGEST_ERROR = 20_000
-"""Characters looked at of what an exception says."""
 
 
 class AgentError(Explained, ValueError):
@@ -164,8 +160,8 @@ class AgentModel:
     def _failure(self, error: Exception) -> ModelError:
         """What the agent raised, as one of ours: a ModelError as it is, trouble of a network by its kind."""
         if isinstance(error, ModelError):
-            return ModelError(error.kind, _told(error.message), error.retry_after_seconds, error.facts)
-        told = _told(f"{self.model_id} raised {type(error).__name__}{self._where(error)}: {error}")
+            return ModelError(error.kind, short(error.message), error.retry_after_seconds, error.facts)
+        told = short(f"{self.model_id} raised {type(error).__name__}{self._where(error)}: {error}")
         for seen in (error, _because_of(error)):  # clients raise their own classes, as themselves or as a cause
             known = failure_of(seen)
             if known.kind != "malformed_reply":  # its word for what it does not know
@@ -180,7 +176,7 @@ class AgentModel:
         return f" ({Path(self._file).name}, line {lines[-1]})" if self._file and lines else ""
 
     def _fault(self, told: str) -> ModelError:
-        return ModelError(FAULT, _told(f"{self.model_id} {told}"))
+        return ModelError(FAULT, short(f"{self.model_id} {told}"))
 
 
 def load(model_id: str, revision: str | None = None, prices: Prices | None = None) -> AgentModel:
@@ -216,7 +212,7 @@ def _import(name: str) -> ModuleType:
                 raise UnknownName(f"module in {os.getcwd()} or installed:", name, here) from None
             raise AgentError(f"module {name!r} imports {missing!r}, which is not there; install it") from None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - it is somebody else's code
-            told = _told(f"{type(error).__name__}: {error}")
+            told = short(f"{type(error).__name__}: {error}")
             raise AgentError(f"module {name!r} cannot be imported: {told}; try `python -c 'import {name}'`") from None
 
 
@@ -341,12 +337,6 @@ def _because_of(error: Exception) -> RuntimeError:
     outer = RuntimeError(str(error))
     outer.__cause__ = error
     return outer
-
-
-def _told(text: str) -> str:
-    """One short line without anything that looks like a credential."""
-    said = " ".join(redact(text[:_LONGEST_ERROR]).split())
-    return said if len(said) <= MESSAGE_LIMIT else said[: MESSAGE_LIMIT - 3] + "..."
 
 
 def _source_hash(module: ModuleType) -> str | None:

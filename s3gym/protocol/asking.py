@@ -1,6 +1,6 @@
 """Asks a model: the journal first, then the call, again where that can help. The one retry of the project.
 
-A call that failed gives its place back while it waits: it is the limiter that asks an endpoint in trouble less.
+A call that failed gives its slot back while it waits: it is the limiter that asks an endpoint in trouble less.
 """
 
 import asyncio
@@ -9,8 +9,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import replace
 
+from s3gym.errors import Explained
 from s3gym.journal import Journal
-from s3gym.models.base import TRANSIENT, Completion, Model, ModelError, Request, estimate_tokens
+from s3gym.models._failures import MESSAGE_LIMIT, redact
+from s3gym.models.base import TRANSIENT, Completion, Model, ModelError, Request, estimate_tokens, writable
 from s3gym.protocol.allowance import Allowance
 from s3gym.protocol.limiter import EndpointDown, Limiter, Slot
 from s3gym.records import CallFacts
@@ -18,7 +20,8 @@ from s3gym.records import CallFacts
 ATTEMPTS = 6
 """Fewer than the failures in a row that tell a limiter of an endpoint that is down: one request proves nothing."""
 PATIENCE_SECONDS = 600.0
-"""How long one request may be refused for its rate, or told to wait, while others are answered."""
+"""How long one request may be refused for its rate, or told to wait, while others are answered. Its time in the queue
+is not counted."""
 USUAL_ANSWER = 1000
 """Tokens an answer is expected to have, for an endpoint's budget; corrected by what it had."""
 FIRST_WAIT_SECONDS = 1.0
@@ -46,7 +49,7 @@ class Asker:
 
         Args:
             model: who is asked.
-            journal: where hosted calls are kept and found again; None keeps none.
+            journal: where model calls are kept and found again; None keeps none.
             limiter: of the model's endpoint, shared by all who ask there; None sets no limit.
             allowance: of the run; None sets no limit.
             stage_key: of the stage that asks, for the journal.
@@ -56,13 +59,13 @@ class Asker:
         """
         self.model = model
         self.calls_made = 0
-        """Hosted calls, repeated ones included."""
+        """Model calls, repeated ones included; those of scripted players are none."""
         self.calls_replayed = 0
         """Requests that the journal answered."""
         self.failures = 0
-        """Hosted calls that failed, also where a later attempt succeeded."""
+        """Model calls that failed, also where a later attempt succeeded."""
         self.costs_usd: list[float] = []
-        """What hosted calls cost, of those whose cost is known."""
+        """What model calls cost, of those whose cost is known."""
         self._journal = journal
         self._limiter = limiter
         self._allowance = allowance or Allowance()
@@ -76,7 +79,7 @@ class Asker:
 
         Raises:
             ModelError: of the last attempt.
-            Spent: the run may make no further call.
+            Spent: the run may make no further call, or is being stopped.
         """
         if self.model.is_free:
             return await self.model.complete(request)
@@ -84,21 +87,23 @@ class Asker:
         return self._known(key) or await self._until_answered(request, key)
 
     async def _until_answered(self, request: Request, key: str) -> Completion:
-        attempt, refused_since = 1, None
+        attempt, slot = 1, self._slot(request)
         while True:
-            slot = self._slot(request)
             try:
                 async with slot or nullcontext():
-                    return self._known(key) or await self._call(request, key, slot)  # another may have asked meanwhile
+                    known = self._known(key)  # another may have asked meanwhile
+                    if known is None:
+                        return await self._call(request, key, slot)
+                    if slot is not None:
+                        slot.withdraw()
+                    return known
             except EndpointDown:
                 raise
             except ModelError as error:
                 if error.kind not in TRANSIENT:
                     raise
-                now = asyncio.get_running_loop().time()
-                if slot is not None and (error.kind == "rate_limit" or error.retry_after_seconds is not None):
-                    refused_since = now if refused_since is None else refused_since
-                    if now - refused_since > PATIENCE_SECONDS:
+                if slot is not None and slot.is_refused:
+                    if slot.refused_seconds > PATIENCE_SECONDS:
                         raise
                     continue  # the limiter makes everybody wait
                 if slot is not None and slot.is_probe:
@@ -125,18 +130,29 @@ class Asker:
 
     async def _call(self, request: Request, key: str, slot: Slot | None) -> Completion:
         """One attempt, counted and recorded."""
-        self._allowance.admit()
-        self.calls_made += 1
+        with self._allowance.call():
+            self.calls_made += 1
+            try:
+                completion = await self._complete(request, slot)
+            except ModelError as error:
+                self.failures += 1
+                facts = self._after_failures(key, error.facts)
+                self._note(request, key, slot, error)
+                error.facts = facts
+                raise
+            self._note(request, key, slot, completion)
+            return replace(completion, facts=self._after_failures(key, completion.facts))
+
+    async def _complete(self, request: Request, slot: Slot | None) -> Completion:
+        """The model's answer. A fault in its back end is a failed call as well: a row, and no stage that breaks."""
         try:
-            completion = await self.model.complete(request)
-        except ModelError as error:
-            self.failures += 1
-            facts = self._after_failures(key, error.facts)
-            self._note(request, key, slot, error)
-            error.facts = facts
+            return await self.model.complete(request)
+        except ModelError:
             raise
-        self._note(request, key, slot, completion)
-        return replace(completion, facts=self._after_failures(key, completion.facts))
+        except Exception as error:
+            if slot is not None:
+                slot.tells_nothing = True
+            raise _fault_of(self.model.model_id, error) from error
 
     def _note(self, request: Request, key: str, slot: Slot | None, outcome: Completion | ModelError) -> None:
         facts = outcome.facts
@@ -154,6 +170,13 @@ class Asker:
             return facts
         count, cost = self._journal.failed_attempts(key)
         return replace(facts, failed_attempts=count, failed_cost_usd=cost)
+
+
+def _fault_of(model_id: str, error: Exception) -> ModelError:
+    """A back end's own error as a failed call that is not made again: it would end the same way."""
+    said = str(error) if isinstance(error, Explained) else f"{type(error).__name__} in its back end: {error}"
+    told = writable(" ".join(redact(f"{model_id}: {said}").split()))
+    return ModelError("bad_request", told if len(told) <= MESSAGE_LIMIT else told[: MESSAGE_LIMIT - 3] + "...")
 
 
 def wait_seconds(attempt: int, retry_after: float | None, seed: int) -> float:

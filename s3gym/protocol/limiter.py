@@ -4,7 +4,7 @@ One for each endpoint, shared by all who ask it in one event loop. A call waits 
 how it ends tells how the endpoint is:
 
 * refused for its rate, or told to wait: nobody calls for a while, then slowly more do; fewer calls in flight are
-  allowed at first, and each answer allows more;
+  allowed at first, and each answer allows more. Who was refused keeps the place in line;
 * failed, and so did the last few: the same. One failure among answers changes nothing;
 * failed, as all have for a while: the endpoint is down, and one call at a time finds out whether it still is;
 * down for too long: everybody is told so at once, and nobody calls any more.
@@ -16,9 +16,11 @@ no change of the date moves.
 import asyncio
 import math
 import random
+from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from types import TracebackType
 
 from s3gym.models.base import TRANSIENT, ModelError
@@ -95,7 +97,8 @@ class Limiter:
         self._tokens = _Budget(tokens_per_minute) if tokens_per_minute else None
         self._give_up_seconds = give_up_seconds
         self._on_notice = on_notice
-        self._waiting: deque[tuple[Slot, asyncio.Future[None]]] = deque()
+        self._waiting: deque[tuple[Slot, asyncio.Future[None]]] = deque()  # in order of their places
+        self._places = count()
         self._timer: asyncio.TimerHandle | None = None
         self._refusals: dict[str, int] = {}  # by model, in a row
         self._refused: dict[str, tuple[str, str]] = {}  # by model: kind and message of what is final
@@ -114,6 +117,7 @@ class Limiter:
         self._paused_at = -math.inf
         self._held_since: float | None = None  # since the first of them
         self._resume_at = -math.inf
+        self._paused_until_then = 0.0  # seconds of all pauses, the present one whole
         self._ramp = 0.0
         self._released = 0  # since the last pause
         self._is_open = False  # the circuit: open while the endpoint is down
@@ -122,10 +126,10 @@ class Limiter:
         self._noticed_at = -math.inf
 
     def slot(self, model_id: str, estimated_tokens: int = 0) -> "Slot":
-        """A place for one call, to be used once, in ``async with``; entering waits, and may raise EndpointDown.
+        """A place for the calls of one request, one at a time, each in ``async with``.
 
-        Leaving it without an error is an answer, with a ModelError a failure; anything else says nothing of the
-        endpoint.
+        Entering waits, and may raise EndpointDown. Leaving it without an error is an answer, with a ModelError a
+        failure; anything else says nothing of the endpoint.
 
         Args:
             model_id: who is called.
@@ -143,15 +147,16 @@ class Limiter:
         loop = asyncio.get_running_loop()
         if not (self.in_flight or self._waiting) and loop.time() - self._left_at > STALE_SECONDS:
             self._forget_failures()
+        if not slot.is_refused:  # one that is comes back to the place it had
+            slot.place = next(self._places)
         admitted = loop.create_future()
-        self._waiting.append((slot, admitted))
+        insort(self._waiting, (slot, admitted), key=lambda waiting: waiting[0].place)
         self._pump()
         try:
             await admitted
         except asyncio.CancelledError:
             if not admitted.cancelled() and admitted.exception() is None:  # let in, but never to know
-                for budget, amount in self._charges(slot):
-                    budget.give_back(amount)
+                self._refund(slot)
                 self._vacate(slot)
             self._pump()
             raise
@@ -160,11 +165,20 @@ class Limiter:
         now = asyncio.get_running_loop().time()
         if self._tokens is not None and slot.tokens_used is not None:
             self._tokens.give_back(slot.estimated_tokens - slot.tokens_used)
-        if self._down is None and (error is None or isinstance(error, ModelError)):
+        if self._down is None and not slot.tells_nothing and (error is None or isinstance(error, ModelError)):
             self._learn(slot, error, now)
+        if isinstance(error, ModelError) and error.kind in TRANSIENT and _is_refusal(error):
+            slot._refuse(now, self._paused_seconds(now))
         self._vacate(slot)
-        self._left_at = now
+        if not slot.tells_nothing:
+            self._left_at = now
         self._pump()
+
+    def _refund(self, slot: "Slot") -> None:
+        """Takes back what letting it in has changed, but for its place among those in flight."""
+        self._released = max(0, self._released - 1)
+        for budget, amount in self._charges(slot):
+            budget.give_back(amount)
 
     def _learn(self, slot: "Slot", error: ModelError | None, now: float) -> None:
         if error is not None and error.kind in TRANSIENT and error.facts.completion_tokens is None:
@@ -228,7 +242,7 @@ class Limiter:
         return self._held_since + self._give_up_seconds
 
     def _admit(self, slot: "Slot", now: float) -> None:
-        slot.admitted_at = now
+        slot._begin(now, self._paused_seconds(now))
         self.in_flight += 1
         self._released += 1
         if self._is_open:
@@ -246,6 +260,7 @@ class Limiter:
     def _answered(self, slot: "Slot", now: float) -> None:
         if self._is_open:
             self._notice(f"{self.name} answers again, after {now - self._failing_since:.0f} s")
+            self._paused_until_then = self._paused_seconds(now)
             self._resume_at, self._ramp, self._released = now, LONGEST_RAMP_SECONDS, 0
             self.allowed = self.ceiling  # calls that were lost when it went down may be in flight for long
         self._answered_at = now
@@ -275,11 +290,10 @@ class Limiter:
         self._last_error = error
         if self._failures == 1:  # a call that hung was failing all the while, unless others were answered
             self._failing_since = max(slot.admitted_at, self._answered_at)
-        is_rate = error.kind == "rate_limit"
-        if is_rate or error.retry_after_seconds is not None or self._failures >= TROUBLE_FAILURES:
+        if _is_refusal(error) or self._failures >= TROUBLE_FAILURES:
             self._pause(slot, error, now)
         has_failed_long = self._failures >= DOWN_FAILURES and now - self._failing_since >= DOWN_SECONDS
-        if has_failed_long and not is_rate and not self._is_open:
+        if has_failed_long and error.kind != "rate_limit" and not self._is_open:
             self._is_open = True
             self._notice(
                 f"{self.name} seems to be down: {self._told(now)}. One call at a time is tried, "
@@ -314,12 +328,17 @@ class Limiter:
         if now + seconds > self._resume_at:
             ramp = RAMP_REFUSALS * (now - slot.admitted_at)
             self._ramp = max(SHORTEST_RAMP_SECONDS, min(ramp, LONGEST_RAMP_SECONDS))
+            self._paused_until_then = self._paused_seconds(now) + seconds
             self._resume_at, self._released = now + seconds, 0
         if is_new and now - self._noticed_at >= NOTICE_SECONDS and not self._is_open:
             self._noticed_at = now
             self._notice(
                 f"{self.name}: no call for {seconds:.1f} s, then up to {int(self.allowed)} at a time ({error})"
             )
+
+    def _paused_seconds(self, now: float) -> float:
+        """How long nobody was let in because of a pause, so far."""
+        return self._paused_until_then - max(0.0, self._resume_at - now)
 
     def _own_pause(self, number: int) -> float:
         """Seconds; less up to half, so that several users of one endpoint do not come back together."""
@@ -344,17 +363,44 @@ class Limiter:
 
 
 class Slot:
-    """One call's place among those in flight."""
+    """One request's place among the calls in flight, and in the line before it."""
 
     def __init__(self, limiter: Limiter, model_id: str, estimated_tokens: int) -> None:
         self.model_id = model_id
         self.estimated_tokens = estimated_tokens
         self.tokens_used: int | None = None
         """What the call took in truth; to be set by who knows."""
+        self.tells_nothing = False
+        """Whether the call's end says nothing of the endpoint, whatever it is; to be set by who knows."""
         self.is_probe = False
         """Whether it asks an endpoint that is down: its failure is no fault of the request."""
+        self.is_refused = False
+        """Whether the last call was refused for its rate, or told to wait."""
+        self.refused_seconds = 0.0
+        """How long, since the first refusal, calls took to be refused and pauses held the request back."""
+        self.place = -1
+        """In line; the lowest goes first."""
         self.admitted_at = math.inf
         self._limiter = limiter
+        self._was_refused = False  # ever
+        self._paused_seconds = 0.0  # of the limiter's, when it was refused
+
+    def withdraw(self) -> None:
+        """No call is made: what it took of the budgets goes back, and its end says nothing of the endpoint."""
+        self.tells_nothing = True
+        self._limiter._refund(self)
+
+    def _begin(self, now: float, paused_seconds: float) -> None:
+        if self.is_refused:
+            self.refused_seconds += paused_seconds - self._paused_seconds
+        self.admitted_at, self.tokens_used = now, None
+        self.tells_nothing = self.is_probe = self.is_refused = False
+
+    def _refuse(self, now: float, paused_seconds: float) -> None:
+        if self._was_refused:
+            self.refused_seconds += now - self.admitted_at
+        self.is_refused = self._was_refused = True
+        self._paused_seconds = paused_seconds
 
     async def __aenter__(self) -> "Slot":
         await self._limiter._enter(self)
@@ -364,6 +410,10 @@ class Slot:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._limiter._leave(self, error)
+
+
+def _is_refusal(error: ModelError) -> bool:
+    return error.kind == "rate_limit" or error.retry_after_seconds is not None
 
 
 class _Budget:

@@ -19,11 +19,12 @@ from s3gym.records import Step
 
 STEPS = 2
 """Of the episode: the second prompt shows what was answered to the first."""
-MOST_CALLS = 3 * STEPS + 1
 TEMPERATURE = 0.5
 """No provider's default."""
 ATTEMPTS = 2
 """Of a call: one failure may pass, and a dead endpoint is told of soon."""
+USUAL_CALLS = 3 * STEPS + 1
+MOST_CALLS = ATTEMPTS * USUAL_CALLS
 QUOTED = 160
 """Characters of a reply that are quoted."""
 YES, PARTLY, NO, UNKNOWN = "yes", "partly", "no", "unknown"
@@ -68,7 +69,7 @@ class Trial:
 
 
 async def try_out(model: Model, game: Game[Any, Any, Any], decoding: Decoding) -> Trial:
-    """Plays: at most ``MOST_CALLS`` calls, one after the other, no more episodes once one has failed."""
+    """Plays: ``USUAL_CALLS`` calls, one after the other, each again where it fails; none after one failed for good."""
     asker = Asker(model, attempts=ATTEMPTS)
 
     async def episode(seeds: str, decoding: Decoding, steps: int = STEPS) -> Sequence[Step]:

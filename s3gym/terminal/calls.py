@@ -1,4 +1,4 @@
-"""``calls``: what was asked, answered and paid, from the journal. Changes nothing, and works while a run writes."""
+"""``calls``: the model calls that were paid or computed, from the journal. Changes nothing, works beside a run."""
 
 import csv
 import io
@@ -29,7 +29,7 @@ class UnknownCall(Explained):
 
 
 def open_journal(data: Path) -> Journal | None:
-    """The journal of ``data`` to read in; None where no hosted model was ever asked. Raises StorageError."""
+    """The journal of ``data`` to read in; None where no model call was ever made. Raises StorageError."""
     storage.check_version(data)
     path = data / FILE
     return Journal(path, is_read_only=True) if path.exists() else None
@@ -59,7 +59,7 @@ def show_call(data: Path, key: str, output: str) -> None:
     """Shows the one call whose key begins with ``key``, all its attempts, as text or ``json``."""
     journal = open_journal(data)
     if journal is None:
-        raise UnknownCall(f"no call begins with {key!r}: no hosted model was asked in {data}")
+        raise UnknownCall(f"no call begins with {key!r}: no model call was made in {data}")
     with journal:
         attempts = journal.attempts_of(key)
         keys = sorted({call.key for call in attempts})

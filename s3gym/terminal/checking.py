@@ -12,7 +12,7 @@ from s3gym.games.base import Game
 from s3gym.models import load_model, scripted
 from s3gym.models._cards import Card, card_of
 from s3gym.models.base import Decoding, Model
-from s3gym.protocol.probe import MOST_CALLS, NO, PARTLY, YES, Finding, Trial, findings, try_out
+from s3gym.protocol.probe import MOST_CALLS, NO, PARTLY, USUAL_CALLS, YES, Finding, Trial, findings, try_out
 from s3gym.registry import GAMES, UnknownName, load, names
 from s3gym.terminal.console import console, errors, inert
 
@@ -31,7 +31,7 @@ def check_model(model_id: str, base_url: str | None, max_output_tokens: int) -> 
     """
     model = _load(model_id, base_url)
     game, card, trial, lacking = _game_of(model), Card(), Trial(), None
-    with errors.status(f"Trying {inert(model_id)}: at most {MOST_CALLS} short calls ..."):
+    with errors.status(f"Trying {inert(model_id)}: usually {USUAL_CALLS} short calls, at most {MOST_CALLS} ..."):
         try:
             model.check()
         except UnknownName:

@@ -29,7 +29,7 @@ def prune(data: Path, is_confirmed: bool) -> None:
     storage.check_version(data)
     path = data / FILE
     if not path.exists():
-        prose(f"Nothing to delete: no hosted model was asked in {data}.")
+        prose(f"Nothing to delete: no model call was made in {data}.")
         return
     if not is_confirmed:
         with Journal(path, is_read_only=True) as journal:
@@ -78,7 +78,7 @@ def _announce(journal: Journal, stages: set[str]) -> bool:
     if held.calls:
         prose(
             "Their answers are in the tables. If tables were deleted, or a stage of other settings asked the same, "
-            "these calls would be made and paid for again."
+            "these calls would be made, and paid for or computed, again."
         )
     if asking - done:
         prose(f"The calls of {len(asking - done):,} unfinished stages stay.")

@@ -4,12 +4,14 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from s3gym.models import api
+from s3gym.models._litellm import litellm_module
 from s3gym.models.base import Completion, ModelError, Request
 from s3gym.models.prices import cost_of, given_prices, prices_of
 from s3gym.protocol.prompts import past_step, step_messages
@@ -214,6 +216,57 @@ def test_a_temperature_that_is_refused_is_left_out_and_the_row_says_so(loopback:
     completion = ask(loopback, request_of(temperature=0.3))
     assert ["temperature" in received.body for received in loopback.requests] == [True, False]
     assert completion.facts.dropped_parameters == "temperature"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("temperature", "Unsupported value: 'temperature' does not support 0.3 with this model."),
+        ("temperature", "gpt-5 models don't support temperature=0.3. Only temperature=1 is supported."),
+        ("temperature", "invalid temperature: only 1 is allowed for this model"),
+        ("temperature", "`temperature` is deprecated for this model."),
+        ("seed", "openai does not support parameters: ['top_k', 'seed'], for model=newest."),
+        ("seed", "Unrecognized request argument supplied: seed"),
+        ("seed", 'Invalid JSON payload received. Unknown name "seed": Cannot find field.'),
+        ("seed", "Unknown parameter: 'seed'."),
+        ("seed", "seed: Extra inputs are not permitted"),
+        ("seed", "Per-request seed is not supported on this device."),
+        ("seed", "[{'type': 'extra_forbidden', 'loc': ['body', 'seed'], 'msg': 'Extra inputs are not permitted'}]"),
+    ],
+)
+def test_a_refusal_names_the_parameter(name: str, told: str) -> None:
+    assert api._refused_parameter(told, {"temperature": 0.3, "seed": 7}) == name
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Invalid request with model 'x', temperature 0.3, seed 7: role 'system' is not supported",
+        "unknown field `foo`, expected one of `messages`, `seed`, `temperature`",
+        "Unsupported role. The seed was 7.",
+        "temperature must be at most 2",
+        "seed must be an integer",
+        "the seed: prompt. Content of this kind is not allowed",
+    ],
+)
+def test_a_parameter_that_is_merely_mentioned_is_kept(loopback: Loopback, told: str) -> None:
+    loopback.enqueue(failure(400, told))
+    assert error_of(loopback, request_of(seed=7, temperature=0.3)).kind == "bad_request"
+    (sent,) = loopback.requests
+    assert sent.body.keys() >= {"seed", "temperature"}
+
+
+def test_a_parameter_is_left_out_of_later_calls_only_when_one_without_it_is_answered(loopback: Loopback) -> None:
+    model = api.load("openai/gpt-4.1", loopback.base_url)
+    refusal = failure(400, "Unknown parameter: 'seed'.")
+    loopback.enqueue(refusal, failure(503, "busy"), refusal, chat("UP"), chat("UP"))
+
+    with pytest.raises(ModelError):
+        asyncio.run(model.complete(request_of(seed=7)))  # refused, then no answer to learn from
+    for _ in range(2):
+        asyncio.run(model.complete(request_of(seed=7)))
+
+    assert [received.body.get("seed") for received in loopback.requests] == [7, None, 7, None, None]
 
 
 @pytest.mark.parametrize("status", [400, 422])
@@ -432,6 +485,27 @@ def test_a_page_of_html_with_status_200_is_malformed(loopback: Loopback) -> None
 def test_content_that_is_no_string_is_malformed(loopback: Loopback, content: Any) -> None:
     loopback.enqueue(chat(content))
     assert error_of(loopback).kind == "malformed_reply"
+
+
+def content_of_seven(response: Any) -> Any:
+    response.choices[0].message.content = 7
+    return response
+
+
+@pytest.mark.parametrize(("spoil", "prompt_tokens"), [(content_of_seven, 20), (lambda response: None, None)])
+def test_an_answer_that_cannot_be_read_is_malformed_and_keeps_what_is_known_of_it(
+    loopback: Loopback, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Any], Any], prompt_tokens: int | None
+) -> None:
+    """litellm lets none of these through today; what it will let through, nobody knows."""
+    acompletion = litellm_module().acompletion
+
+    async def spoilt(**arguments: Any) -> Any:
+        return spoil(await acompletion(**arguments))
+
+    monkeypatch.setattr(litellm_module(), "acompletion", spoilt)
+    error = error_of(loopback)
+    assert (error.kind, error.facts.prompt_tokens) == ("malformed_reply", prompt_tokens)
+    assert error.message.startswith("the provider's answer cannot be read: AttributeError: ")
 
 
 # --- what it costs --------------------------------------------------------------------------------------------

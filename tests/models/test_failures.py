@@ -3,7 +3,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from s3gym.models._failures import MESSAGE_LIMIT, _seconds, failure_of, redact
+from s3gym.models._failures import MESSAGE_LIMIT, _seconds, failure_of, redact, short
 
 SECRET = "Zq7-abc.DEF_123"
 
@@ -54,6 +54,12 @@ def test_a_message_is_short_and_keeps_no_traceback() -> None:
     )
     assert error.message.startswith("no reply xxx")
     assert len(error.message) == MESSAGE_LIMIT
+
+
+def test_a_long_text_is_one_short_line_and_its_credentials_are_gone_before_it_is_cut() -> None:
+    said = short("a\n" * 145 + f"Bearer {SECRET}")  # the cut, after 297 characters, would leave half the credential
+    assert said == "a " * 145 + "Bearer ..."  # 290 + 7 + 3 = 300
+    assert short("one\n line") == "one line"
 
 
 @pytest.mark.parametrize("text", ["Error code: 429 - insufficient_quota", "You exceeded your current quota, please"])

@@ -272,7 +272,6 @@ def test_who_scored_nothing_judges_nothing() -> None:
         ("under", SNAKE, 0.0),  # never positive: the lowest there is, or 0
         ("under", TRUST, -1.0),
     ],
-    ids=str,
 )
 def test_confidence_replaces_every_self_score_and_no_action(option: str, game: Any, score: float) -> None:
     for player in ("expert", "random", "learner", "myopic"):

@@ -171,6 +171,50 @@ def test_a_place_given_to_one_who_is_cancelled_at_that_moment_goes_to_the_next()
     run_skipping(main())
 
 
+def test_who_is_refused_keeps_the_place_in_line() -> None:
+    order: list[int] = []
+
+    async def main() -> None:
+        limiter, endpoint = limiter_of(1), Endpoint()
+
+        async def numbered(number: int, refusals: int) -> None:
+            slot = limiter.slot("m")
+            for left in reversed(range(refusals + 1)):
+                with suppress(ModelError):
+                    async with slot:
+                        order.append(number)
+                        endpoint.verdict = between(0.0, 99.0, rate_limit()) if left else lambda at, number: None
+                        await endpoint.call()
+
+        await asyncio.gather(numbered(0, 2), numbered(1, 0), numbered(2, 1), numbered(3, 0))
+
+    run_skipping(main())
+    assert order == [0, 0, 0, 1, 2, 2, 3]
+
+
+def test_a_call_that_failed_goes_to_the_end_of_the_line() -> None:
+    order: list[int] = []
+
+    async def main() -> None:
+        limiter, endpoint = limiter_of(1), Endpoint()
+
+        async def numbered(number: int, error: ModelError | None) -> None:
+            slot = limiter.slot("m")
+            with suppress(ModelError):
+                async with slot:
+                    order.append(number)
+                    endpoint.verdict = lambda at, number: error
+                    await endpoint.call()
+                return
+            async with slot:
+                order.append(number)
+
+        await asyncio.gather(numbered(0, ModelError("server", "oops")), numbered(1, None), numbered(2, None))
+
+    run_skipping(main())
+    assert order == [0, 1, 2, 0]  # one bad request is not all that an endpoint in trouble is tried with
+
+
 # -- minute budgets
 
 
@@ -359,6 +403,24 @@ def test_a_fault_of_the_call_or_its_answer_is_none_of_the_endpoint(error: ModelE
         outcomes = await settle(*(once(limiter, endpoint) for _ in range(80)))
         assert {type(outcome) for outcome in outcomes} == {ModelError}
         assert (now(), limiter.allowed) == (10.0, 8)
+
+    run_skipping(main())
+
+
+def test_a_slot_given_back_unused_takes_no_budget_and_tells_nothing() -> None:
+    async def main() -> None:
+        limiter = limiter_of(8, 60, 6_000)
+        endpoint = Endpoint(between(0.0, 1.0, ModelError("connection", "refused")), latency=10.0)
+        await settle(*(once(limiter, endpoint) for _ in range(3)))  # 60 / 20 requests at once; all fail at 10 s
+        before = now()
+        for _ in range(99):
+            async with limiter.slot("m", 6_000) as slot:
+                slot.withdraw()
+        assert now() == before
+        # the failures still count: two more are five in a row, which is the endpoint's trouble
+        endpoint.verdict = lambda at, number: ModelError("connection", "refused")
+        await settle(*(once(limiter, endpoint) for _ in range(3)))
+        assert limiter.allowed < 8
 
     run_skipping(main())
 

@@ -59,7 +59,7 @@ def cell(game: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int)
     """All requests of a cell under history: a player that is quick to think and wanders about."""
     player = load("player:random")
     model = Programmed(lambda request: getattr(player, f"_{request.purpose}")(request, random.Random(request.seed)))
-    monkeypatch.setattr("s3gym.plan.load_model", lambda *arguments, **named: model)
+    monkeypatch.setattr("s3gym.subjects.load_model", lambda *arguments, **named: model)
     measure_directly(
         tmp_path / "data",
         f"history_token_limit={limit}",

@@ -10,8 +10,9 @@ from s3gym.games.trust import GAME
 from s3gym.models._cards import Card
 from s3gym.models.base import Decoding, ModelError, Request
 from s3gym.models.prices import FREE, Prices
-from s3gym.protocol.probe import MOST_CALLS, TEMPERATURE, Finding, Trial, findings, try_out
+from s3gym.protocol.probe import MOST_CALLS, TEMPERATURE, USUAL_CALLS, Finding, Trial, findings, try_out
 from s3gym.records import CallFacts, Step
+from tests.clocks import run_skipping
 from tests.programmed import Answer, Programmed
 
 SAID = "Answer: cheat, Score: 1"
@@ -66,7 +67,7 @@ def test_an_episode_is_played_three_times_and_begun_with_a_temperature() -> None
     trial, requests = tried(SAID)
 
     first, second, again_first, again_second, other_first, other_second, warm = requests
-    assert len(requests) == MOST_CALLS == 7
+    assert len(requests) == USUAL_CALLS == 7
     assert (first, second) == (again_first, again_second)
     assert first.messages == other_first.messages
     assert len({first.seed, second.seed, other_first.seed, other_second.seed}) == 4
@@ -79,6 +80,17 @@ def test_a_model_that_fails_at_once_is_asked_no_more() -> None:
 
     assert len(requests) == 2
     assert (len(trial.first), trial.again, trial.reseeded, trial.warmed) == (2, (), (), ())
+
+
+def test_no_trial_takes_more_calls_than_are_announced() -> None:
+    answers: list[Answer] = [ModelError("server", "oops"), SAID] * MOST_CALLS
+    model = Programmed(*answers)
+    model.is_free = False
+
+    trial = run_skipping(try_out(model, GAME, Decoding()))
+
+    assert len(model.requests) == MOST_CALLS == 14  # each of seven fails once
+    assert len(trial.answered) == USUAL_CALLS
 
 
 # --- what is said -------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from s3gym import plan, registry, storage
+from s3gym import registry, storage, subjects
 from s3gym.games.base import Game, Outcome
 from s3gym.games.minesweeper import Minesweeper
 from s3gym.games.snake import OFFSETS, Snake
@@ -50,7 +50,7 @@ def prompts_of(
     module = registry.load("s3gym.games", game.id, "game")
     with monkeypatch.context() as patch:
         patch.setattr(module, "GAME", game)
-        patch.setattr(plan, "load_model", lambda *entry: model)
+        patch.setattr(subjects, "load_model", lambda *entry: model)
         measure_directly(
             data,
             "exploration_episodes=4",
