@@ -6,7 +6,10 @@ no server.
 """
 
 import asyncio
-from collections.abc import Callable
+import itertools
+import signal
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,14 +18,17 @@ from flows.evaluate import evaluate
 from flows.explore import explore
 from flows.runtime import Runtime, StageFailed, limiters_for
 from flows.self_judge import self_judge
+from flows.weights import clear_weights, lost_weights, recall_weights
 from s3gym import storage
-from s3gym.config import ConfigError, RunConfig
+from s3gym.config import ConfigError, ModelEntry, RunConfig
 from s3gym.errors import Explained
 from s3gym.journal import Journal
 from s3gym.models._failures import redact
+from s3gym.models.base import Model
 from s3gym.models.prices import prices_of
-from s3gym.plan import INVALID, CellPlan, RunPlan, Stage, make_plan, missing, prices_in
+from s3gym.plan import INVALID, CellPlan, RunPlan, Stage, make_plan, missing
 from s3gym.protocol.allowance import Allowance, Spent
+from s3gym.subjects import prices_in
 
 BODIES = {body.__name__: body for body in (explore, self_judge, build_experience, evaluate)}
 PARALLEL_CELLS = 8
@@ -36,10 +42,23 @@ class Todo:
     cell: CellPlan
     stages: tuple[Stage, ...]
 
+    gaps: tuple[Sequence[tuple[int, int]], ...]
+    """What each of its stages lacks, as ``plan.missing`` gives it."""
+
     @property
     def episode_count(self) -> int:
         """Episodes its stages will play."""
-        return sum(stage.last - stage.first for stage in self.stages if stage.kind in ("explore", "evaluate"))
+        return sum(
+            last - first
+            for stage, gaps in zip(self.stages, self.gaps, strict=True)
+            for first, last in gaps
+            if stage.kind in ("explore", "evaluate")
+        )
+
+    @property
+    def models(self) -> list[Model]:
+        """Who is asked."""
+        return [stage.model for stage in self.stages]
 
 
 @dataclass
@@ -59,16 +78,23 @@ def todo(plan: RunPlan, data: Path) -> list[Todo]:
     claimed: set[str] = set()
     work = []
     for cell in plan.cells:
-        stages = [stage for stage in cell.stages if stage.key not in claimed and missing(data, stage)]
-        claimed.update(stage.key for stage in stages)
-        if stages:
-            work.append(Todo(cell, tuple(stages)))
+        recalled = lost_weights(data, cell.stages)
+        found = [
+            (stage, [(stage.first, stage.last)] if stage.key in recalled else missing(data, stage))
+            for stage in cell.stages
+            if stage.key not in claimed
+        ]
+        lacking = [(stage, gaps) for stage, gaps in found if gaps]
+        claimed.update(stage.key for stage, _ in lacking)
+        if lacking:
+            stages, gaps = zip(*lacking, strict=True)
+            work.append(Todo(cell, stages, gaps))
     return work
 
 
 def check_models(work: list[Todo]) -> None:
     """Asks each back end that will be called whether it can serve its model; raises UnknownName."""
-    for model in {piece.cell.subject.model.model_id: piece.cell.subject.model for piece in work}.values():
+    for model in {model.model_id: model for piece in work for model in piece.models}.values():
         model.check()
 
 
@@ -76,13 +102,13 @@ def check_prices(work: list[Todo], config: RunConfig) -> None:
     """A limit in dollars needs prices to be kept; raises ConfigError."""
     if config.max_cost is None:
         return
-    asked = {piece.cell.subject.model.model_id for piece in work if not piece.cell.subject.model.is_free}
-    for entry in config.models:
-        if entry.id.startswith("python:"):  # it may say what its calls cost; the first that does not ends the run
+    entries = {entry.id: entry for entry in config.models}
+    for name in {model.model_id: None for piece in work for model in piece.models if not model.is_free}:
+        if name.startswith("python:"):  # it may say what its calls cost; the first that does not ends the run
             continue
-        if entry.id in asked and prices_of(entry.id, prices_in(entry)) is None:
+        if prices_of(name, prices_in(entries.get(name) or ModelEntry(id=name))) is None:
             raise ConfigError(
-                f"max_cost = {config.max_cost:g}, but nobody knows the price of {entry.id!r}; give its prompt_price "
+                f"max_cost = {config.max_cost:g}, but nobody knows the price of {name!r}; give its prompt_price "
                 "and completion_price in dollars per million tokens, or use max_calls"
             )
 
@@ -99,7 +125,7 @@ def measure(
     Args:
         config: the request.
         data: the data folder; made if missing.
-        on_event: called with a kind (``step``, ``episode``, ``cell``) and a number as work is done.
+        on_event: called with a kind (``step``, ``episode``, ``change``, ``cell``) and a number as work is done.
         on_start: called with the work before it begins, only when there is some.
         on_notice: told, in a sentence for people, when an endpoint makes calls wait.
 
@@ -113,8 +139,10 @@ def measure(
     storage.open_folder(data)
     with storage.exclusive(data):
         storage.sweep(data)
+        for cell in plan.cells:
+            recall_weights(data, cell.stages)
         storage.write_request(data, plan.run, [cell.record for cell in plan.cells], plan.links())
-        outcome = Outcome(plan)
+        outcome = Outcome(plan, failures=list(plan.left_out))
         if work:
             on_start(work)
             from prefect.exceptions import TerminationSignal
@@ -124,14 +152,21 @@ def measure(
             with orchestration_server(data), Journal(data / "journal.sqlite") as journal:
                 calls, cost_usd = journal.spent({stage.key for stage in plan.stages()})
                 allowance = Allowance(config.max_calls, config.max_cost, calls, cost_usd)
-                models = [piece.cell.subject.model for piece in work]
+                models = [model for piece in work for model in piece.models]
                 limiters = limiters_for(models, config, on_notice)
                 runtime = Runtime(data, journal, limiters, allowance, on_event)
                 try:
-                    asyncio.run(_orchestrated(work, outcome, runtime))
+                    asyncio.run(allowance.finishing_calls(_orchestrated(work, outcome, runtime), on_notice))
                 except TerminationSignal:  # what Prefect makes of a SIGTERM
                     raise KeyboardInterrupt from None
         return outcome
+
+
+def _together(stages: Sequence[Stage]) -> list[list[Stage]]:
+    """The stages in order, all transfers of a checkpoint as one: many small stages need not be many tasks."""
+    return [
+        list(group) for _, group in itertools.groupby(stages, lambda s: (s.kind, s.checkpoint, s.is_transfer or s.key))
+    ]
 
 
 async def _orchestrated(work: list[Todo], outcome: Outcome, runtime: Runtime) -> None:
@@ -145,7 +180,7 @@ async def _orchestrated(work: list[Todo], outcome: Outcome, runtime: Runtime) ->
 
     def failed(stage: Stage, told: str) -> None:
         """Notes what failed calls did to a stage; of an endpoint that was given up that is told once, for all."""
-        model = stage.subject.model
+        model = stage.model
         limiter = runtime.limiters.get(model.endpoint)
         reason = limiter.given_up(model.model_id) if limiter else None
         if reason is not None:
@@ -186,19 +221,22 @@ async def _orchestrated(work: list[Todo], outcome: Outcome, runtime: Runtime) ->
             if all(stage.kind == "evaluate" for stage in todo.stages):
                 await do(list(todo.stages))
             else:
-                for stage in todo.stages:
-                    if stage.kind == "evaluate":
-                        beside.append(asyncio.create_task(do([stage])))
-                    elif stage.kind != "self_judge" and not await do([stage]):
+                for stages in _together(todo.stages):
+                    if stages[0].kind == "evaluate":
+                        beside.append(asyncio.create_task(do(stages)))
+                    elif stages[0].kind != "self_judge" and not await do(stages):
                         break
                 judged = [s for s in todo.stages if s.kind == "self_judge" and not missing(data, s.explored[0])]
                 if judged:
                     beside.append(asyncio.create_task(do(judged)))
                 await asyncio.gather(*beside)
+            clear_weights(data, todo.cell.subject, todo.cell.stages)
             runtime.on_event("cell", 1)
 
     @flow(name="benchmark", flow_run_name=f"benchmark {outcome.plan.run.run_id}")
     async def benchmark() -> None:
+        if threading.current_thread() is threading.main_thread():  # Prefect's handler would break out of the loop
+            signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
         await asyncio.gather(*(walk(cell) for cell in work))
 
     await benchmark()

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from flows.runtime import Runtime, StageFailed, Workbench, explored_so_far, workshop
+from flows.update import update
 from s3gym import storage
 from s3gym.models.base import ModelError
 from s3gym.pathways.base import Built
@@ -19,6 +20,8 @@ async def build_experience(stage: Stage, runtime: Runtime) -> list[dict[str, Any
     Raises:
         StageFailed: the memory call failed.
     """
+    if stage.subject.pathway.IS_TRAINED:
+        return await update(stage, runtime)
     bench = Workbench(runtime, stage)
     past = explored_so_far(runtime, stage)
     built, row = await build(stage, bench.asker, past, _last_memory(stage, runtime))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flows.build_experience import build
-from flows.runtime import Runtime, StageFailed, Workbench, carried, explored_so_far
+from flows.runtime import Runtime, StageFailed, Workbench, carried, explored_so_far, trained
 from s3gym.games.base import EXPLORATION
 from s3gym.plan import Stage
 from s3gym.protocol.rollout import past_episode
@@ -20,7 +20,13 @@ async def explore(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
     Raises:
         StageFailed: a call failed; the episodes so far are stored as invalid and played again next time.
     """
-    bench, subject = Workbench(runtime, stage), stage.subject
+    async with trained(runtime, stage) as model:
+        return [await _explore(stage, Workbench(runtime, stage, model))]
+
+
+async def _explore(stage: Stage, bench: Workbench) -> dict[str, Any]:
+    runtime, subject = bench.runtime, stage.subject
+    is_built = not subject.pathway.IS_TRAINED and subject.explorer is None
     past = explored_so_far(runtime, stage)
     experience = await carried(runtime, stage, bench.asker, past)
     seeds = subject.splits.exploration(subject.game, subject.exploration, subject.replicate, stage.last)
@@ -29,14 +35,16 @@ async def explore(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
     experiences: list[Experience] = []
     failure: str | None = None
     for index in range(stage.first, stage.last):
-        if episodes:
+        if episodes and is_built:
             built, row = await build(stage, bench.asker, past, experience[0])
             experiences.append(row)
             if built is None:
                 failure = f"{stage.label}: the memory call after {index} episodes failed ({row.error_message})"
                 break
             experience = (built.content, built.tokens_dropped)
-        episode, own = await bench.play(EXPLORATION, index, seeds[index], experience, subject.scope, EXPLORATION, index)
+        episode, own = await bench.play(
+            EXPLORATION, index, seeds[index], experience, subject.exploration_scope, EXPLORATION, index
+        )
         episodes.append(episode)
         steps += own
         if episode.status != "valid":
@@ -47,4 +55,4 @@ async def explore(stage: Stage, runtime: Runtime) -> list[dict[str, Any]]:
     manifest = bench.write(stage.first, stage.last, tables, failure is None)
     if failure is not None:
         raise StageFailed(failure)
-    return [manifest]
+    return manifest

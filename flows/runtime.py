@@ -5,7 +5,8 @@ Stages are handed this; they never ask where anything is. No Prefect here.
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +15,7 @@ from s3gym import __version__, storage
 from s3gym.config import ModelEntry, RunConfig
 from s3gym.games.base import EXPLORATION
 from s3gym.journal import Journal
-from s3gym.models.base import Completion, Model, Request
+from s3gym.models.base import Completion, Model, Request, Trainable, Weights
 from s3gym.pathways.base import Built, Workshop
 from s3gym.plan import COMPLETE, INVALID, Stage
 from s3gym.protocol.allowance import Allowance
@@ -59,7 +60,7 @@ class Runtime:
         """By endpoint."""
         self.allowance = allowance
         self.on_event = on_event
-        """Called with ``episode``, ``step`` or ``cell`` and how many were done."""
+        """Called with ``episode``, ``step``, ``change`` (of weights) or ``cell`` and how many were done."""
 
 
 def limiters_for(models: Iterable[Model], config: RunConfig, on_notice: Callable[[str], None]) -> dict[str, Limiter]:
@@ -68,7 +69,8 @@ def limiters_for(models: Iterable[Model], config: RunConfig, on_notice: Callable
     by_endpoint: dict[str, list[ModelEntry]] = {}
     for model in models:
         if not model.is_free:
-            by_endpoint.setdefault(model.endpoint, []).append(entries[model.model_id])
+            entry = entries.get(model.model_id) or ModelEntry(id=model.model_id)  # an explorer may have none
+            by_endpoint.setdefault(model.endpoint, []).append(entry)
     return {
         endpoint: Limiter(
             config.parallel,
@@ -85,13 +87,14 @@ def limiters_for(models: Iterable[Model], config: RunConfig, on_notice: Callable
 class Workbench:
     """One stage at work: asks its model, and writes rows with the manifest of what it took to make them."""
 
-    def __init__(self, runtime: Runtime, stage: Stage) -> None:
-        self.runtime, self.stage = runtime, stage
+    def __init__(self, runtime: Runtime, stage: Stage, model: Model | None = None) -> None:
+        """``model`` is who is asked, where it has other weights than the stage's own."""
+        self.runtime, self.stage, self.model = runtime, stage, model or stage.model
         self._begin()
 
     def _begin(self) -> None:
         """Counts from nothing: each part says what it took itself."""
-        runtime, model = self.runtime, self.stage.subject.model
+        runtime, model = self.runtime, self.model
         limiter = runtime.limiters.get(model.endpoint)
         self.asker = Asker(model, runtime.journal, limiter, runtime.allowance, stage_key=self.stage.key)
         self.started_at = datetime.now(UTC)
@@ -139,7 +142,7 @@ class Workbench:
             "key": self.stage.key,
             "status": COMPLETE if is_complete else INVALID,
             "inputs": sorted({s.key for s in (*self.stage.explored, self.stage.experience) if s is not None}),
-            "model_id": self.stage.subject.model.model_id,
+            "model_id": self.model.model_id,
             "checkpoint": self.stage.checkpoint,
             "first_episode": first,
             "last_episode": last,
@@ -175,17 +178,20 @@ def _total(values: Iterable[float | None]) -> float | None:
     return sum(reported) if reported else None
 
 
-def explored_so_far(runtime: Runtime, stage: Stage) -> list[PastEpisode]:
-    """The exploration episodes behind ``stage``, as transcripts."""
-    past = []
+def stored_episodes(runtime: Runtime, stage: Stage) -> Iterator[tuple[Episode, list[Step]]]:
+    """The exploration episodes behind ``stage`` with their steps, both in order."""
     for source in stage.explored:
         part, game = source.whole, source.subject.game.id
         episodes = [Episode(**row) for row in storage.read_part(runtime.data, "episodes", game, part)]
         steps = [Step(**row) for row in storage.read_part(runtime.data, "steps", game, part)]
         for episode in sorted(episodes, key=lambda episode: episode.episode_index):
             own = [step for step in steps if step.episode_id == episode.episode_id]
-            past.append(past_episode(episode, sorted(own, key=lambda step: step.step_index)))
-    return past
+            yield episode, sorted(own, key=lambda step: step.step_index)
+
+
+def explored_so_far(runtime: Runtime, stage: Stage) -> list[PastEpisode]:
+    """The exploration episodes behind ``stage``, as transcripts."""
+    return [past_episode(episode, steps) for episode, steps in stored_episodes(runtime, stage)]
 
 
 def workshop(stage: Stage, asker: Asker, episode_count: int, previous: str | None = None) -> Workshop:
@@ -223,9 +229,9 @@ async def carried(
     ``past`` are the episodes behind the stage, read here when they are needed and not given.
     """
     source = stage.experience
-    if source is None:
+    if source is None or stage.subject.pathway.IS_TRAINED:
         return None, 0
-    row = storage.read_part(runtime.data, "experiences", stage.subject.game.id, source.whole)[0]
+    row = storage.read_part(runtime.data, "experiences", source.subject.game.id, source.whole)[0]
     if row["text"] is not None:
         return row["text"], row["tokens_dropped"]
     past = explored_so_far(runtime, stage) if past is None else past
@@ -233,3 +239,27 @@ async def carried(
     if built.content_hash != row["content_hash"]:
         raise StageFailed(f"{stage.label}: the stored episodes no longer give the experience that was built from them")
     return built.content, built.tokens_dropped
+
+
+def weights_of(runtime: Runtime, source: Stage | None) -> Weights | None:
+    """The weights that a trained experience stands for; None for those the model came with."""
+    if source is None:
+        return None
+    row = storage.read_part(runtime.data, "experiences", source.subject.game.id, source.whole)[0]
+    if row["path"] is None:
+        return None
+    return Weights(
+        folder=runtime.data / row["path"], digest=row["content_hash"], name=f"s3gym-{row['content_hash'][:24]}"
+    )
+
+
+@asynccontextmanager
+async def trained(runtime: Runtime, stage: Stage) -> AsyncIterator[Model]:
+    """Who is asked in ``stage``: its model, with the weights that its experience became where it was trained."""
+    model = stage.model
+    weights = weights_of(runtime, stage.experience) if stage.subject.pathway.IS_TRAINED else None
+    if weights is None or not isinstance(model, Trainable):
+        yield model
+        return
+    async with model.with_weights(weights) as changed:
+        yield changed

@@ -42,13 +42,67 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+Share = Annotated[float, Field(gt=0, le=1)]
+
+
+class TrainingSettings(_Frozen):
+    """How judged episodes become weights: which steps are trained on, and how. All of it is part of the keys."""
+
+    signal: Literal["auto", "score", "return"] = "auto"
+    """What ranks a step: its self-score, or the sum of self-scores from it to the end of its episode; ``auto``: as the
+    game declares."""
+    rule: Literal["top", "above", "weighted"] = "top"
+    """Kept are: the ``share`` that ranks highest in its game; what is above ``threshold``; the same as ``top``, each row
+    weighted by how far it stands above the lowest of them."""
+    share: Share = 0.5
+    threshold: float = 0.0
+    correct: bool = False
+    """Whether the model is asked for a better action where a step is filtered by its rank, and trained on that."""
+    shuffle_scores: bool = False
+    """A control: self-scores are dealt anew among the steps."""
+    minimum_rows: Count = 8
+    """With fewer there is no update, and the weights stay as they were."""
+    method: Literal["lora", "full"] = "lora"
+    start: Literal["last", "base"] = "last"
+    """``last``: from the last weights, on what was explored since; ``base``: from the untrained model, on all so far."""
+    rank: Count = 16
+    alpha: Count = 32
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    learning_rate: Annotated[float, Field(gt=0)] = 2e-4
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    warmup: Annotated[float, Field(ge=0, le=1)] = 0.1
+    """Share of the steps over which the rate rises; it falls linearly to 0 after them."""
+    epochs: Count = 2
+    batch: Count = 8
+    """Rows a step of the optimizer."""
+    batch_tokens: Count = 4096
+    """Most tokens computed at once, filled up to the longest row; a larger batch is computed in parts."""
+    row_tokens: Count = 4096
+    """Longer rows are filtered."""
+    gradient_norm: Annotated[float, Field(gt=0)] = 1.0
+    """Larger gradients are clipped to it."""
+    checkpointing: bool = False
+    """Whether activations are computed twice to save memory."""
+    keep: Literal["all", "last", "best"] = "all"
+    """Whose weights stay on disk once a cell is done; ``best``: by the held-out score, the last beside them, because
+    a larger budget goes on from there."""
+
+
 class ModelEntry(_Frozen):
-    """One model, and optionally the pathways it alone is run on."""
+    """One model, and optionally the pathways and games it alone is run on."""
 
     id: str
     pathways: tuple[str, ...] | None = None
+    games: tuple[str, ...] | None = None
     base_url: str | None = None
     """Endpoint of one's own."""
+    weights: str | None = None
+    """Of a model behind an endpoint that takes adapters (vLLM): the folder or hub id it is trained from, in this
+    process."""
+    explorer: str | None = None
+    """A model that explores in its place, such as ``player:expert``."""
+    training: dict[str, Any] = Field(default_factory=dict)
+    """Changes to the run's ``training`` for this model."""
     revision: str | None = None
     """A note that tells versions behind one name apart; part of every key."""
     requests_per_minute: Count | None = None
@@ -59,7 +113,7 @@ class ModelEntry(_Frozen):
     completion_price: Price | None = None
     """US dollars per million tokens, where litellm's list does not know them or is wrong."""
 
-    @field_validator("pathways")
+    @field_validator("pathways", "games")
     @classmethod
     def _not_empty(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         if value == ():
@@ -78,6 +132,8 @@ class GameSettings(_Frozen):
 
     exploration: dict[str, Any] = Field(default_factory=dict)
     evaluation: dict[str, Any] = Field(default_factory=dict)
+    training: dict[str, Any] = Field(default_factory=dict)
+    """Changes to the run's ``training`` in this game."""
 
 
 class RunConfig(_Frozen):
@@ -112,6 +168,11 @@ class RunConfig(_Frozen):
     history_token_limit: Count = 100_000
     history_cut: Literal["newest", "oldest"] = "newest"
     memory_source: Literal["history", "recursive"] = "history"
+    training: TrainingSettings = TrainingSettings()
+    transfer: Literal["off", "last", "every"] | None = None
+    """Checkpoints whose experience is also evaluated in other games; None: ``last`` for training, ``off`` for others."""
+    transfer_games: tuple[str, ...] = ()
+    """Empty means all of the suite."""
     temperature: float | None = Field(None, ge=0)
     """None leaves the provider's default."""
     max_output_tokens: Count = 14_000
@@ -157,6 +218,21 @@ class RunConfig(_Frozen):
             mode="json", exclude={**dict.fromkeys(_HARMLESS, True), "models": {"__all__": set(_HARMLESS_OF_MODELS)}}
         )
         return dumped
+
+
+def changed_training(base: TrainingSettings, *changes: tuple[str, Mapping[str, Any]]) -> TrainingSettings:
+    """``base`` with changes, each as (where it is from, settings).
+
+    Raises:
+        ConfigError: a setting is unknown, of the wrong type or out of range.
+    """
+    values = base.model_dump()
+    for where, given in changes:
+        try:
+            values = TrainingSettings.model_validate({**values, **given}).model_dump()
+        except ValidationError as error:
+            raise ConfigError(f"{where}: {_sentence(error, TrainingSettings)}") from None
+    return TrainingSettings.model_validate(values)
 
 
 def load_config(path: Path | None, overrides: Mapping[str, Any], assignments: Sequence[str] = ()) -> RunConfig:
@@ -215,13 +291,14 @@ def _assign(values: dict[str, Any], assignment: str) -> None:
     values[leaf] = value
 
 
-def _sentence(error: ValidationError) -> str:
+def _sentence(error: ValidationError, model: type[BaseModel] | None = None) -> str:
     sentences = []
     for problem in error.errors():
         where = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(str(problem["loc"][-1]), _siblings(problem["loc"]), n=3, cutoff=0.5)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"valid: {', '.join(_siblings(problem['loc']))}"
+            valid = sorted(model.model_fields) if model else _siblings(problem["loc"])
+            near = difflib.get_close_matches(str(problem["loc"][-1]), valid, n=3, cutoff=0.5)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"valid: {', '.join(valid)}"
             sentences.append(f"unknown setting {where!r}; {hint}")
         else:
             told = problem["msg"].replace("a valid tuple", "a list, such as [1, 2] or ['a', 'b']")
@@ -236,4 +313,6 @@ def _siblings(loc: tuple[int | str, ...]) -> list[str]:
         return sorted(GameSettings.model_fields)
     if len(loc) > 1 and loc[0] == "models":
         return sorted(ModelEntry.model_fields)
+    if len(loc) > 1 and loc[0] == "training":
+        return sorted(TrainingSettings.model_fields)
     return sorted(RunConfig.model_fields)

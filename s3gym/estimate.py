@@ -19,9 +19,11 @@ from s3gym.games.base import Config, Game
 from s3gym.models.base import Model, estimate_tokens
 from s3gym.models.prices import FREE, Prices
 from s3gym.pathways.memory import memory_messages
-from s3gym.plan import Stage, Subject
+from s3gym.pathways.training import correction_messages
+from s3gym.plan import Stage
 from s3gym.protocol.prompts import judgment_messages, step_messages
 from s3gym.protocol.rollout import WRITTEN_LIMIT
+from s3gym.subjects import Subject
 from s3gym.transcript import AGENT, ENV, EPISODE_END, answer_line, env_text, experience_block
 
 SHORTER, LONGER = 0.5, 1.25
@@ -86,13 +88,13 @@ def estimate(work: Work, prices: Mapping[str, Prices | None]) -> list[Estimate]:
         work: what is missing.
         prices: model id to what its tokens cost; None where that is unknown.
     """
-    sizes: dict[Subject, _Sizes] = {}
+    sizes: dict[tuple[Subject, Model], _Sizes] = {}
     models: dict[str, Model] = {}
     takings: dict[str, list[tuple[Span, Span, Span]]] = {}
     for stage, gaps in work:
         subject = stage.subject
-        model = models.setdefault(subject.model.model_id, subject.model)
-        own = sizes.setdefault(subject, _Sizes(subject))
+        model = models.setdefault(stage.model.model_id, stage.model)
+        own = sizes.setdefault((subject, model), _Sizes(subject, model))
         for first, last in gaps:
             for calls, prompts in _calls(stage, first, last, own):
                 replies = Span(calls.low, calls.high * subject.decoding.max_output_tokens)
@@ -111,7 +113,7 @@ def most_calls(work: Work) -> int:
     """The highest number of calls alone, for which nothing has to be played."""
     calls = 0
     for stage, gaps in work:
-        subject, is_asked = stage.subject, stage.subject.pathway.IS_MODEL_ASKED
+        subject, is_asked, is_corrected = stage.subject, _is_asked(stage), _is_corrected(stage)
         for first, last in gaps:
             if stage.kind == "evaluate":
                 calls += (last - first) * subject.evaluation.horizon
@@ -120,7 +122,7 @@ def most_calls(work: Work) -> int:
             elif stage.kind == "self_judge":
                 calls += last - first
             else:
-                calls += is_asked
+                calls += is_asked + is_corrected * (last - first) * subject.exploration.horizon
     return calls
 
 
@@ -150,7 +152,7 @@ def _dollars(prompts: Span, replies: Span, prices: Prices | None) -> Span | None
 
 def _calls(stage: Stage, first: int, last: int, sizes: "_Sizes") -> Iterator[tuple[Span, Span]]:
     """Calls and prompt tokens of what makes episodes ``first`` to ``last`` of a stage, piece by piece."""
-    is_asked = stage.subject.pathway.IS_MODEL_ASKED
+    is_asked = _is_asked(stage)
     if stage.kind == "evaluate":
         experience = sizes.experience(stage.checkpoint if stage.experience else 0)
         yield from [sizes.evaluation.episode(experience)] * (last - first)
@@ -163,15 +165,27 @@ def _calls(stage: Stage, first: int, last: int, sizes: "_Sizes") -> Iterator[tup
         yield from [(ONCE, sizes.judge_call)] * (last - first)
     elif is_asked:
         yield ONCE, sizes.memory_call(last)
+    elif _is_corrected(stage):
+        yield from [sizes.corrections] * (last - first)
+
+
+def _is_asked(stage: Stage) -> bool:
+    """Whether the model is asked for its experience: an explorer carries none from episode to episode."""
+    return stage.subject.pathway.IS_MODEL_ASKED and not (stage.kind == "explore" and stage.subject.explorer)
+
+
+def _is_corrected(stage: Stage) -> bool:
+    return stage.subject.pathway.IS_TRAINED and stage.subject.training.correct
 
 
 class _Sizes:
     """How many tokens the prompts of one cell have."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Subject, model: Model) -> None:
         self._subject = subject
         self._rules = subject.game.rules(subject.exploration)
-        self._count = subject.model.count_tokens
+        self._count = model.count_tokens
+        self._is_explorer = model is subject.explorer
         is_exact = self._count(self._rules) != estimate_tokens(self._rules)
         self._measure = self._exact if is_exact else self._estimated
 
@@ -187,7 +201,7 @@ class _Sizes:
 
     def experience(self, episode_count: int) -> Span:
         """What is read of so many exploration episodes."""
-        if not episode_count:
+        if not episode_count or self._subject.pathway.IS_TRAINED or self._is_explorer:
             return NOTHING
         content = self._memory if self._subject.pathway.IS_MODEL_ASKED else self._history(episode_count)
         return content.plus(self._measure(experience_block("")))
@@ -198,6 +212,14 @@ class _Sizes:
         if self._subject.run.memory_source == "recursive" and episode_count > 1:
             content = self._history(1).plus(self._memory)
         return content.plus(self._message(memory_messages(self._rules, "")[0]["content"]))
+
+    @property
+    def corrections(self) -> tuple[Span, Span]:
+        """Calls and prompts of those that ask for better actions in an episode: at most one a step."""
+        calls, prompts = self.exploration.episode(NOTHING)
+        (question,) = correction_messages((), "", -1234.56)[-1:]
+        again = self._subject.decoding.max_output_tokens + self._message(question["content"]).high
+        return Span(0, calls.high), Span(0, prompts.high + calls.high * again)
 
     @cached_property
     def judge_call(self) -> Span:

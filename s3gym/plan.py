@@ -8,78 +8,23 @@ decoding, seeds, and the keys of the stages it reads. It does not cover how many
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from s3gym import __version__, storage
-from s3gym.config import ConfigError, ModelEntry, RunConfig
-from s3gym.games.base import Config, Game
-from s3gym.models import load_model, scripted
-from s3gym.models.base import Decoding, Model
-from s3gym.models.prices import Prices, given_prices
-from s3gym.pathways.base import Pathway, settings_of
+from s3gym.config import RunConfig
+from s3gym.models.base import Model, Trainable
+from s3gym.pathways.base import settings_of
 from s3gym.protocol.prompts import PROMPT_VERSION
-from s3gym.protocol.splits import SplitError, Splits
 from s3gym.records import Cell, CellStage, Run
-from s3gym.registry import GAMES, PATHWAYS, UnknownName, load, names
-
-MAIN = "main"
-"""The intervention that changes nothing."""
-NOT_IN_PAPER = {"chess"}
+from s3gym.subjects import MAIN, Subject, subjects_of
 
 _RANGE = re.compile(r"-(\d{5})-(\d{5})")
 
 COMPLETE, INVALID = "complete", "invalid"
-
-
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """Who plays what how: everything the stages of one cell share."""
-
-    model: Model
-    game: Game[Any, Any, Any]
-    exploration: Config
-    evaluation: Config
-    pathway_id: str
-    pathway: Pathway
-    intervention: str
-    replicate: int
-    splits: Splits
-    decoding: Decoding
-    run: RunConfig
-
-    @property
-    def scope(self) -> str:
-        """What a cell's decoding seeds are made of."""
-        return "|".join(
-            (
-                self.model.model_id,
-                self.game.id,
-                self.pathway_id,
-                self.intervention,
-                f"replicate {self.replicate}",
-            )
-        )
-
-    @property
-    def checkpoints(self) -> range:
-        """Exploration episodes behind the agent at each evaluation."""
-        return range(0, self.run.exploration_episodes + 1, self.run.evaluation_interval)
-
-    @property
-    def held_out_count(self) -> int:
-        """Held-out episodes a checkpoint: as asked, rounded up to whole strata."""
-        strata = self.game.strata(self.evaluation)
-        return -(-self.run.evaluation_episodes // strata) * strata
-
-    def evaluation_scope(self, checkpoint: int) -> str:
-        """The same for an evaluation; the one before any experience is shared by all pathways."""
-        if checkpoint:
-            return self.scope
-        return "|".join((self.model.model_id, self.game.id, "start", f"replicate {self.replicate}"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +41,17 @@ class Stage:
     """The explore stages it reads, in order."""
     experience: "Stage | None" = None
     """The build_experience stage whose product the agent reads; None for nothing."""
+
+    @property
+    def model(self) -> Model:
+        """Who is asked."""
+        s = self.subject
+        return s.explorer if s.explorer is not None and self.kind in ("explore", "self_judge") else s.model
+
+    @property
+    def is_transfer(self) -> bool:
+        """Whether it evaluates what was learnt in another game."""
+        return self.subject.source is not None
 
     @property
     def stem(self) -> str:
@@ -115,7 +71,8 @@ class Stage:
     def label(self) -> str:
         """For people."""
         s = self.subject
-        return f"{self.kind} {s.game.id} {s.model.model_id} {s.pathway_id} r{s.replicate} @{self.checkpoint}"
+        where = f"{s.source} in {s.game.id}" if self.is_transfer else s.game.id
+        return f"{self.kind} {where} {s.model.model_id} {s.pathway_id} r{s.replicate} @{self.checkpoint}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +90,8 @@ class RunPlan:
 
     run: Run
     cells: tuple[CellPlan, ...]
+    left_out: tuple[str, ...] = ()
+    """What cannot be done here for want of a package, a sentence each."""
 
     def links(self) -> list[CellStage]:
         """Which stages each cell uses, and how far."""
@@ -141,7 +100,7 @@ class RunPlan:
                 run_id=self.run.run_id,
                 cell_id=cell.record.cell_id,
                 stage_key=stage.key,
-                stage=stage.kind,
+                stage="transfer" if stage.is_transfer else stage.kind,
                 checkpoint=stage.checkpoint,
                 episode_count=stage.last - stage.first,
             )
@@ -165,37 +124,7 @@ def make_plan(config: RunConfig) -> RunPlan:
     Raises:
         ConfigError, UnknownName, SplitError: a game, model, pathway or game setting is not there.
     """
-    games = config.games or tuple(name for name in names(GAMES) if config.suite == "full" or name not in NOT_IN_PAPER)
-    loaded = {name: load(GAMES, name, "game").GAME for name in games}
-    for name in config.game:
-        if name not in names(GAMES):
-            raise UnknownName("game in the settings", name, names(GAMES))
-    splits = splits_of(config)
-    decoding = Decoding(
-        temperature=config.temperature,
-        max_output_tokens=config.max_output_tokens,
-        timeout_seconds=config.timeout_seconds,
-    )
-    subjects = [
-        Subject(
-            model=model,
-            game=game,
-            exploration=_changed(game, "exploration", config),
-            evaluation=_changed(game, "evaluation", config),
-            pathway_id=pathway_id,
-            pathway=load(PATHWAYS, pathway_id, "pathway"),
-            intervention=MAIN,
-            replicate=replicate,
-            splits=splits,
-            decoding=decoding,
-            run=config,
-        )
-        for entry, model in [(entry, _load_model(entry, loaded)) for entry in config.models]
-        for game in loaded.values()
-        for pathway_id in entry.pathways or config.pathways
-        for replicate in range(config.replicates)
-    ]
-    _check_seeds(subjects)
+    subjects, left_out = subjects_of(config)
     laid_out = [(subject, tuple(_stages(subject))) for subject in subjects]
     # what is asked for twice is one cell
     by_id = {_cell_id(subject, stages): (subject, stages) for subject, stages in laid_out}
@@ -211,17 +140,7 @@ def make_plan(config: RunConfig) -> RunPlan:
         config=json.dumps(config.result_settings(), sort_keys=True),
         package_version=__version__,
     )
-    return RunPlan(run, cells)
-
-
-def splits_of(config: RunConfig) -> Splits:
-    """The seeds of a run."""
-    return Splits(
-        base_seed=config.seed,
-        exploration_range=config.exploration_seeds,
-        evaluation_range=config.evaluation_seeds,
-        evaluation_set=config.evaluation_set,
-    )
+    return RunPlan(run, cells, left_out)
 
 
 def missing(data: Path, stage: Stage) -> list[tuple[int, int]]:
@@ -249,20 +168,6 @@ def missing(data: Path, stage: Stage) -> list[tuple[int, int]]:
     return gaps
 
 
-def _check_seeds(subjects: list[Subject]) -> None:
-    """Draws every seed once, so that a range too small for its episodes is refused before anything is written."""
-    for subject in {(s.game.id, s.replicate): s for s in subjects}.values():
-        explored, checkpoints = subject.run.exploration_episodes, subject.checkpoints
-        try:
-            subject.splits.exploration(subject.game, subject.exploration, subject.replicate, explored)
-            for checkpoint in checkpoints if subject.run.evaluation_set == "fresh" else checkpoints[:1]:
-                subject.splits.evaluation(subject.game, subject.evaluation, checkpoint, subject.held_out_count)
-        except SplitError:
-            raise
-        except ValueError as error:  # no start can be drawn under these settings
-            raise ConfigError(f"game.{subject.game.id}: {error}") from None
-
-
 def _stages(subject: Subject) -> Iterator[Stage]:
     run, held_out, checkpoints = subject.run, subject.held_out_count, subject.checkpoints
     if subject.pathway.IS_CONTROL:
@@ -272,16 +177,40 @@ def _stages(subject: Subject) -> Iterator[Stage]:
     explored: tuple[Stage, ...] = ()
     experience: Stage | None = None
     yield _stage("evaluate", subject, 0, 0, held_out)
+    yield from _transfers(subject, 0)
     for start in checkpoints[:-1]:
         stop = start + run.evaluation_interval
-        explore = _stage("explore", subject, start, start, stop, explored, experience)
+        if subject.explorer is None:
+            explore = _stage("explore", subject, start, start, stop, explored, experience)
+        else:
+            explore = _stage("explore", subject, start, start, stop)
         yield explore
-        if run.retrospective:
-            yield _stage("self_judge", subject, start, start, stop, (explore,))
+        if run.retrospective:  # by who explored, with the weights it had then
+            weights = explore.experience if subject.pathway.IS_TRAINED else None
+            yield _stage("self_judge", subject, start, start, stop, (explore,), weights)
         explored = (*explored, explore)
-        experience = _stage("build_experience", subject, stop, 0, stop, explored, experience)
+        experience = _experience(subject, start, stop, explored, experience)
         yield experience
         yield _stage("evaluate", subject, stop, 0, held_out, explored, experience)
+        yield from _transfers(subject, stop, explored, experience)
+
+
+def _experience(subject: Subject, start: int, stop: int, explored: tuple[Stage, ...], last: Stage | None) -> Stage:
+    """The stage that builds; what training reads depends on where it starts from."""
+    if subject.pathway.IS_TRAINED and subject.training.start == "last":
+        return _stage("build_experience", subject, stop, start, stop, explored[-1:], last)
+    if subject.pathway.IS_TRAINED:
+        return _stage("build_experience", subject, stop, 0, stop, explored)
+    return _stage("build_experience", subject, stop, 0, stop, explored, last)
+
+
+def _transfers(
+    subject: Subject, checkpoint: int, explored: tuple[Stage, ...] = (), experience: Stage | None = None
+) -> Iterator[Stage]:
+    """The evaluations in other games."""
+    if checkpoint in subject.transfers_at:
+        for target in subject.targets:
+            yield _stage("evaluate", target, checkpoint, 0, target.held_out_count, explored, experience)
 
 
 def _stage(
@@ -294,13 +223,14 @@ def _stage(
     experience: Stage | None = None,
 ) -> Stage:
     """Works out the key: everything that can change the rows, nothing that cannot."""
+    stage = Stage(kind, "", subject, checkpoint, first, last, explored, experience)
     facts: dict[str, Any] = {
         "kind": kind,
         "schema": storage.SCHEMA_VERSION,
         "prompts": PROMPT_VERSION,
         "game": subject.game.id,
         "game_version": subject.game.VERSION,
-        "model": subject.model.identity(),
+        "model": stage.model.identity(),
         "temperature": subject.decoding.temperature,
         "max_output_tokens": subject.decoding.max_output_tokens,
         "base_seed": subject.run.seed,
@@ -318,52 +248,24 @@ def _stage(
         facts |= {
             "config": subject.exploration.to_json(),
             "seeds": subject.run.exploration_seeds,
-            "scope": subject.scope,
-            "pathway": settings_of(
-                subject.pathway,
-                subject.run.history_token_limit,
-                subject.run.history_cut,
-                subject.run.memory_source,
-            ),
+            "scope": subject.exploration_scope,
             "explored": [stage.key for stage in explored],
             "experience": experience.key if experience else None,
             "episodes": [first, last],
         }
-    return Stage(kind, _hash(facts), subject, checkpoint, first, last, explored, experience)
+        if stage.model is subject.model:
+            facts["pathway"] = _pathway_settings(subject)
+    return replace(stage, key=_hash(facts))
 
 
-def prices_in(entry: ModelEntry) -> Prices | None:
-    """What the config says a model's tokens cost."""
-    return given_prices(entry.prompt_price, entry.cached_price, entry.completion_price)
-
-
-def _load_model(entry: ModelEntry, games: dict[str, Game[Any, Any, Any]]) -> Model:
-    try:
-        model = load_model(entry.id, entry.base_url, entry.revision, prices_in(entry))
-    except UnknownName:
-        raise
-    except ValueError as error:
-        raise ConfigError(f"model {entry.id!r}: {error}") from None
-    if isinstance(model, scripted.PlayerModel):
-        for game in games.values():
-            known = scripted.names_for(game.players)
-            if model.player not in known:
-                raise UnknownName(f"player of {game.id}", model.player, known)
-    return model
-
-
-def _changed(game: Game[Any, Any, Any], phase: str, config: RunConfig) -> Config:
-    """The game's configuration of a phase with the user's changes."""
-    frozen: Config = getattr(game, phase)
-    settings = config.game.get(game.id)
-    changes: dict[str, Any] = getattr(settings, phase) if settings else {}
-    where = f"game.{game.id}.{phase}"
-    try:
-        return frozen.changed(changes, where)
-    except UnknownName:
-        raise
-    except ValueError as error:
-        raise ConfigError(f"{where}: {error}") from None
+def _pathway_settings(subject: Subject) -> dict[str, Any]:
+    """What of how experience is carried on can change a stage's rows."""
+    run = subject.run
+    if isinstance(subject.model, Trainable) and subject.pathway.IS_TRAINED:
+        made_by = {"training": subject.model.training_identity(), "signal": subject.game.training_signal}
+        settings = subject.training.model_dump(mode="json", exclude={"keep"})
+        return {"version": subject.pathway.VERSION, "settings": settings, **made_by}
+    return settings_of(subject.pathway, run.history_token_limit, run.history_cut, run.memory_source)
 
 
 def _cell_id(subject: Subject, stages: tuple[Stage, ...]) -> str:
@@ -402,6 +304,8 @@ def _cell_record(run_id: str, cell_id: str, subject: Subject) -> Cell:
         evaluation_set=run.evaluation_set,
         history_token_limit=run.history_token_limit,
         history_cut=run.history_cut,
+        explorer_id=subject.explorer.model_id if subject.explorer else None,
+        training=subject.training.model_dump_json() if subject.pathway.IS_TRAINED else None,
         score_aggregation=game.score_aggregation,
         reward_min=reward_min,
         reward_max=reward_max,

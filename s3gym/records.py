@@ -60,6 +60,10 @@ class Cell:
     history_token_limit: int
     history_cut: str
     """``newest`` or ``oldest``: which end of the history is cut at the limit."""
+    explorer_id: str | None
+    """Who explored in its place; null where the model explored itself."""
+    training: str | None
+    """How experience became weights, as JSON; null where it did not."""
     score_aggregation: str
     """How the game makes a final score from its rewards: ``sum`` or ``mean``."""
     reward_min: float
@@ -79,7 +83,8 @@ class CellStage:
     cell_id: str
     stage_key: str
     stage: str
-    """``explore``, ``self_judge``, ``build_experience`` or ``evaluate``."""
+    """``explore``, ``self_judge``, ``build_experience``, ``evaluate``, or ``transfer``: its experience evaluated
+    in another game."""
     checkpoint: int
     """Exploration episodes behind the agent when the stage begins (for ``build_experience``: when it is built)."""
     episode_count: int
@@ -205,18 +210,78 @@ class Experience(CallFacts):
     checkpoint: int
     """Exploration episodes it rests on."""
     kind: str
-    """``history``, ``memory``; ``adapter`` is kept free for training."""
+    """``history``, ``memory`` or ``weights``."""
     text: str | None
-    """The memory text; null for history, which is the steps themselves."""
+    """The memory text; null for history, which is the steps themselves, and for weights."""
+    path: str | None = None
+    """Folder of the weights within the data folder; null for texts, and where no update has been made yet."""
+    is_updated: bool | None = None
+    """Whether weights changed with these episodes: too few rows leave them as they were; null for texts."""
     content_hash: str | None
-    """SHA-256 of what the agent gets to read; this and the counts are null when the memory call failed."""
+    """SHA-256 of what the agent gets to read, or of the weights; this and the counts are null when building failed."""
     token_count: int | None
-    """Size of what the agent gets to read, in the model's own tokens or the stated estimate."""
+    """Size of what the agent gets to read, in the model's own tokens or the stated estimate; of weights, the tokens
+    they were trained on."""
     source_episode_ids: list[str]
     steps_kept: int | None
     steps_dropped: int | None
     """Earlier steps that did not fit the history limit."""
     tokens_dropped: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SftRow(CallFacts):
+    """One exploration step considered for training. Table ``sft_rows``, key (stage_key, episode_id, step_index).
+
+    The call is the one that was asked for a better action, where that is done.
+    """
+
+    stage_key: str
+    """Of the update."""
+    game: str
+    checkpoint: int
+    """Exploration episodes the update rests on."""
+    episode_id: str
+    step_index: int
+    self_score: float | None
+    signal: float | None
+    """What the selection went by: the self-score, or their sum from this step to the end of the episode."""
+    decision: str
+    """``kept``, ``corrected`` (kept with a better answer) or ``filtered``."""
+    reason: str
+    """The rule that decided, in a word."""
+    weight: float | None
+    """Of its loss; null when filtered."""
+    reply: str | None
+    """The better answer; null where the step's own reply is trained on, or nothing is."""
+    trained_prompt_tokens: int | None
+    trained_reply_tokens: int | None
+    """Tokens the loss is taken on, the one that ends the answer included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingStep:
+    """One change of the weights. Table ``training_steps``, key (stage_key, update_step)."""
+
+    stage_key: str
+    game: str
+    checkpoint: int
+    """Exploration episodes the update rests on."""
+    update_step: int
+    """From 0."""
+    epoch: float
+    """Passes over the rows when the step is done, 0 to the number of epochs."""
+    row_count: int
+    token_count: int
+    """Tokens computed, prompts included."""
+    loss: float
+    """Mean cross-entropy of the reply tokens, in nats, each row by its weight; before the step."""
+    gradient_norm: float
+    """Before it is clipped."""
+    learning_rate: float
+    seconds: float
+    peak_memory_bytes: int | None
+    """Of the process (CPU) or of the device, since the update began; null where it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,5 +313,7 @@ TABLES: dict[str, type] = {
     "episodes": Episode,
     "judgments": Judgment,
     "experiences": Experience,
+    "sft_rows": SftRow,
+    "training_steps": TrainingStep,
     "anchors": Anchor,
 }

@@ -7,6 +7,7 @@ not there for any reader. Nothing here knows games, models or SQL.
     tables/<table>/<game>/<part>.parquet      rows of a stage
     tables/<table>/<run_id>.parquet           runs, cells, cell_stages; the runs file is written last
     manifests/<part>.json                     key, counts, tokens, cost, times, versions, status
+    derived/<table>/<run_id>.<key>.parquet    made of the rows that the key stands for; can be made again
 """
 
 import errno
@@ -26,10 +27,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from s3gym.derived import DERIVED
 from s3gym.errors import Explained
 from s3gym.records import TABLES, Cell, CellStage, Run
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the folder's layout and of every table's columns."""
 
 MARKER = "s3gym.json"
@@ -46,8 +48,9 @@ class StorageError(Explained):
 
 def schema(table: str) -> pa.Schema:
     """Arrow schema of ``table``, from the annotations of its record class."""
-    hints = typing.get_type_hints(TABLES[table])
-    return pa.schema([_field(f.name, hints[f.name]) for f in fields(TABLES[table])])
+    record = TABLES[table] if table in TABLES else DERIVED[table]
+    hints = typing.get_type_hints(record)
+    return pa.schema([_field(f.name, hints[f.name]) for f in fields(record)])
 
 
 def _field(name: str, hint: Any) -> pa.Field:
@@ -211,6 +214,20 @@ def write_request(data: Path, run: Run, cells: Sequence[Cell], links: Sequence[C
     """Records what a run asked for; the ``runs`` file comes last and makes the others visible."""
     for table, rows in (("cells", cells), ("cell_stages", links), ("runs", [run])):
         write_rows(data / "tables" / table / f"{run.run_id}.parquet", table, rows)
+
+
+def derived_file(data: Path, table: str, run_id: str, key: str) -> Path:
+    """Where a derived table of a run is, if it has been made of what ``key`` stands for."""
+    return data / "derived" / table / f"{run_id}.{key}.parquet"
+
+
+def write_derived(data: Path, table: str, run_id: str, key: str, rows: Sequence[Any]) -> None:
+    """Writes a derived table of a run, then takes away those that were made of other rows."""
+    path = derived_file(data, table, run_id, key)
+    write_rows(path, table, rows)
+    for old in path.parent.iterdir():
+        if old != path and not old.name.startswith(".") and old.name.rsplit(".", 2)[0] == run_id:
+            old.unlink(missing_ok=True)
 
 
 def visible_files(data: Path, table: str) -> list[Path]:

@@ -9,21 +9,25 @@ from typing import Any, NamedTuple
 from s3gym import storage
 from s3gym.config import RunConfig
 from s3gym.errors import Explained
-from s3gym.plan import splits_of
 from s3gym.protocol.judge import parse_judgment
 from s3gym.protocol.verify import differences
 from s3gym.records import Episode, Step
 from s3gym.registry import GAMES, load, names
+from s3gym.subjects import config_of, splits_of
 from s3gym.warehouse import Warehouse
 
 LONGEST_LINKS = """
+    with games as (select stage_key, any_value(game) as game from stg_episodes group by stage_key)
+
     select
         l.stage_key, l.stage, l.checkpoint, l.episode_count,
-        c.game, c.replicate, c.exploration_config, c.evaluation_config, r.config
+        case when l.stage = 'transfer' then games.game else c.game end as game,
+        c.replicate, c.exploration_config, c.evaluation_config, r.config
     from stg_cell_stages as l
     inner join stg_cells as c on c.run_id = l.run_id and c.cell_id = l.cell_id
     inner join stg_runs as r on r.run_id = l.run_id
-    where l.stage in ('explore', 'evaluate')
+    left join games on games.stage_key = l.stage_key
+    where l.stage in ('explore', 'evaluate', 'transfer')
     qualify row_number() over (partition by l.stage_key order by l.episode_count desc) = 1
 """
 """Each stage that plays, as the run sees it that uses most of it."""
@@ -131,9 +135,12 @@ def _expected(data: Path) -> dict[str, Expected]:
             continue  # told where its episodes are
         game = load(GAMES, game_id, "game").GAME
         is_explored = stage == "explore"
-        config = exploration if is_explored else evaluation
         try:
-            splits, rules = splits_of(RunConfig.model_validate_json(request)), game.read_config(config)
+            run = RunConfig.model_validate_json(request)
+            config = exploration if is_explored else evaluation
+            if stage == "transfer":  # of another game than the cell's
+                config = config_of(game, "evaluation", run).to_json()
+            splits, rules = splits_of(run), game.read_config(config)
         except (TypeError, ValueError) as error:
             raise Damaged(f"the tables runs or cells are damaged ({error}); restore them, or run again") from None
         seeds = (

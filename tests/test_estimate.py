@@ -70,7 +70,7 @@ def lacking(plan: RunPlan, data: Path) -> Work:
 def estimate_and_run(
     model: Paid, data: Path, monkeypatch: pytest.MonkeyPatch, *assignments: str, **request: Any
 ) -> Estimate:
-    monkeypatch.setattr("s3gym.plan.load_model", lambda *arguments, **named: model)
+    monkeypatch.setattr("s3gym.subjects.load_model", lambda *arguments, **named: model)
     values = {"scale": "smoke", "models": [model.model_id], "max_output_tokens": MOST, **request}
     plan = make_plan(load_config(None, values, assignments))
     work = list(lacking(plan, data))

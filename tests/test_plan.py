@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from s3gym import plan, storage
+from s3gym import plan, storage, subjects
 from s3gym.config import ConfigError, load_config
 from s3gym.games.trust import GAME as TRUST
 from s3gym.models.base import ModelError
@@ -308,7 +308,7 @@ def test_an_invalid_part_is_played_again_whole_by_a_smaller_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = Programmed(ModelError("server", "out of order"), "Answer: UP, Score: 0")
-    monkeypatch.setattr(plan, "load_model", lambda *entry: model)
+    monkeypatch.setattr(subjects, "load_model", lambda *entry: model)
     request = {**BASE, "models": ["programmed"], "pathways": ["none"]}
     many = measure_directly(tmp_path, "evaluation_episodes=3", **request)
     assert missing(tmp_path, many.cells[0].stages[0]) == [(0, 3)]
@@ -435,4 +435,4 @@ def test_the_cell_tells_the_configuration_played() -> None:
     assert '"size": 7' in cell.record.evaluation_config and '"size": 8' in cell.record.exploration_config
     assert cell.record.evaluation_config_id != cell.record.exploration_config_id
     assert cell.record.temperature is None
-    assert cell.record.intervention == plan.MAIN
+    assert cell.record.intervention == subjects.MAIN

@@ -12,7 +12,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
 from s3gym.registry import UnknownName
 
@@ -166,6 +166,12 @@ class Reader(ABC):
     def glance(self, observation: str, action: str) -> float:
         """The immediate reward one would guess from the stated rules; what a myopic player scores with."""
 
+    def expect(self, observation: str, action: str) -> float | None:
+        """The immediate reward to be expected in honesty, from the stated rules and what ``observation`` shows; None:
+        unknown.
+        """
+        return self.glance(observation, action)
+
     def facts(self, before: str, action: str, after: str) -> Iterable[Fact]:
         """What one transition shows; empty when the two states do not follow from each other."""
         return ()
@@ -197,6 +203,9 @@ class Game(ABC, Generic[ConfigT, StateT, ViewT]):
     """True when there are too few instances to keep the phases apart; the report says so."""
     success_score: ClassVar[float]
     """Final score from which an episode counts as a success; told to the agent in the retrospective question."""
+    training_signal: ClassVar[Literal["score", "return"]] = "score"
+    """What says that an action was good, where self-scores select what is trained on: its own ``score``, or the
+    ``return`` (all scores from it to the end) where what pays at once costs more later."""
     players: ClassVar[Mapping[str, Player]]
     """At least ``random`` and ``expert``; further reference lines by name."""
     reader: ClassVar[Reader]

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import product, repeat
 from math import inf, sqrt
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from s3gym.games._grammar import word
 from s3gym.games.base import (
@@ -156,6 +156,17 @@ def _always(action: str) -> Player:
     return play
 
 
+def _steady(view: TrustView, rng: random.Random) -> Move:
+    """Random, but once only for each kind of last round: as it then reacted it goes on to react in this match.
+
+    So a match shows what a way to play is worth, not only a choice.
+    """
+    record = view.record
+    kind = record[-1:]
+    earlier = [mine for index, (mine, _) in enumerate(record) if record[:index][-1:] == kind]
+    return Move(earlier[0] if earlier else rng.choice((C, D)), None)
+
+
 def _tit_for_tat(view: TrustView, rng: random.Random) -> Move:
     return Move(view.record[-1][1] if view.record else C, None)
 
@@ -244,6 +255,20 @@ class TrustReader(Reader):
         """The pay-off against a fair coin, from the stated table."""
         return (PAYOFF[action, C] + PAYOFF[action, D]) / 2 if action in (C, D) else 0.0
 
+    def expect(self, observation: str, action: str) -> float | None:
+        """The pay-off against the share of collaboration that followed rounds like the last one in this match.
+
+        With one round more, a collaboration in proportion to that of the whole match, which begins at one of two.
+        """
+        if action not in (C, D):
+            return None
+        record = _read_record(observation)
+        answers = [theirs for _, theirs in record]
+        alike = [theirs for index, (_, theirs) in enumerate(record) if index and record[index - 1 : index] == record[-1:]]
+        overall = (answers.count(C) + 1) / (len(answers) + 2)
+        chance = (alike.count(C) + overall) / (len(alike) + 1)
+        return round(chance * PAYOFF[action, C] + (1 - chance) * PAYOFF[action, D], 3)
+
 
 def _matches(facts: Facts) -> Iterator[Record]:
     """The matches the facts come from, this one too: each record as often as it was not played on."""
@@ -323,8 +348,10 @@ class Trust(Game[TrustConfig, TrustState, TrustView]):
     is_length_fixed = True
     is_instances_shared = True
     success_score = 15.0
+    training_signal: ClassVar[Literal["score", "return"]] = "return"
     players: ClassVar[Mapping[str, Player]] = {
         "random": _random,
+        "steady": _steady,
         "expert": _expert,
         "collaborator": _always(C),
         "cheater": _always(D),
@@ -400,6 +427,8 @@ class Trust(Game[TrustConfig, TrustState, TrustView]):
 
     def exact_anchor(self, config: TrustConfig, player: str) -> tuple[float, float] | None:
         """Every line of play weighted by its chance; deterministic players have one line an opponent."""
+        if player == "steady":
+            return None
         weights = config.opponent_weights or UNIFORM
         lines: list[tuple[str, ...]] = [*product((C, D), repeat=config.horizon)] if player == "random" else [()]
         mean = square = 0.0

@@ -9,16 +9,31 @@ KINDS = ("local", "player", "python")
 
 
 def load_model(
-    model_id: str, base_url: str | None = None, revision: str | None = None, prices: Prices | None = None
+    model_id: str,
+    base_url: str | None = None,
+    revision: str | None = None,
+    prices: Prices | None = None,
+    weights: str | None = None,
 ) -> Model:
     """The back end that serves a name.
 
     ``player:<name>`` is scripted, ``local:<name>`` computed in this process, ``python:<module>:<callable>`` an agent of
     one's own; anything else is litellm's.
 
+    Args:
+        model_id: its name.
+        base_url: an endpoint of one's own.
+        revision: a note that tells versions behind one name apart.
+        prices: what the config says its tokens cost.
+        weights: what ``hosted_vllm/<name>`` is trained from in this process.
+
     Raises:
-        ValueError: the name is not one any back end knows.
+        ValueError: the name is not one any back end knows, or takes no base_url or weights.
     """
+    if weights is not None:
+        from s3gym.models import served
+
+        return served.load(model_id, base_url, revision, prices, weights)
     kind, colon, _ = model_id.partition(":")
     if colon and kind.isidentifier() and kind not in KINDS:
         more = " A hosted model is <provider>/<name>, an agent of your own python:<module>:<callable>."

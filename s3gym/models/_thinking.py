@@ -2,6 +2,8 @@
 
 import re
 
+OPENING = "<think>"
+"""As most models write it, and templates that begin the thought for them."""
 _TAG = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 
 

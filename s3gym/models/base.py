@@ -3,9 +3,13 @@
 A back end classifies its failures and never retries by itself: ``protocol.asking`` does, once, for all.
 """
 
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
+from s3gym.config import TrainingSettings
 from s3gym.records import CallFacts
 from s3gym.transcript import Message
 
@@ -100,8 +104,6 @@ class Completion:
     """The reply, thinking removed; raw otherwise."""
     reasoning: str | None = None
     facts: CallFacts = CallFacts()
-    is_replayed: bool = False
-    """True when it was served from the journal and nothing was asked or paid."""
 
 
 class Model(Protocol):
@@ -133,6 +135,91 @@ class Model(Protocol):
 
     def count_tokens(self, text: str) -> int:
         """Tokens of ``text``: the model's own where a tokenizer is at hand, else ``estimate_tokens``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """One answer to train on, as the tokens of its call."""
+
+    tokens: list[int]
+    """Of the prompt, then of the answer with the token that ends it."""
+    prompt_count: int
+    """How many of them are the prompt's; the loss is taken on the others."""
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """What training made: a folder that transformers or peft loads without us."""
+
+    folder: Path
+    """In PEFT's format, or (trained whole) as transformers saves a model."""
+    digest: str
+    """SHA-256 of the weights in it."""
+    name: str
+    """For a server that is told to load them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One change of the weights; see ``records.TrainingStep``."""
+
+    epoch: float
+    row_count: int
+    token_count: int
+    loss: float
+    gradient_norm: float
+    learning_rate: float
+    seconds: float
+    peak_memory_bytes: int | None
+
+
+class TrainingFailed(Exception):
+    """Training came to nothing; weights made before are untouched. The message says why and what to do."""
+
+
+@runtime_checkable
+class Trainable(Protocol):
+    """A back end whose model can also be trained, in this process."""
+
+    def training_identity(self) -> dict[str, Any]:
+        """Everything beside settings and examples that can change what training makes, JSON-able; part of its keys."""
+
+    def example(self, messages: Sequence[Message], reply: str, reasoning: str | None = None) -> Example:
+        """A call and its answer, token by token as they were read and written."""
+
+    async def train(
+        self,
+        examples: Sequence[Example],
+        settings: TrainingSettings,
+        *,
+        start: Weights | None,
+        seed: int,
+        folder: Path,
+        card: Mapping[str, str],
+        on_update: Callable[[Change], None],
+    ) -> str:
+        """Makes new weights.
+
+        Args:
+            examples: at least one.
+            settings: how.
+            start: where to begin; None for the untrained model.
+            seed: of the order of the examples, of new adapters' weights, and of dropout.
+            folder: where the weights are written, whole or not at all: under another name first, then renamed.
+            card: what they come from, as heading to text, for the README in the folder.
+            on_update: told after each step of the optimizer.
+
+        Returns:
+            The digest of the weights.
+
+        Raises:
+            TrainingFailed: a loss that is not a number, no memory, a folder that cannot be written, or weights that
+                are not those this model was set up with.
+        """
+
+    def with_weights(self, weights: Weights) -> "AbstractAsyncContextManager[Model]":
+        """The model with other weights, while the context lasts; itself it stays as it is."""
 
 
 def estimate_tokens(text: str) -> int:

@@ -7,7 +7,8 @@ the transitions it is shown and looks ahead with the counts; where a game's read
 nothing to learn with and acts at random. Of earlier episodes it trusts only steps it scored
 itself, so its gain needs every link: testing, judging, and carrying on.
 
-Options: ``confidence=over|under`` makes self-scores always the highest possible, or never positive;
+Options: ``confidence=over|under|honest`` makes self-scores always the highest possible, or never positive, or what the
+game's reader can expect of the action from the state alone;
 ``hints=shuffled|unscored`` spoils what the learner or the myopic player reads of earlier episodes.
 """
 
@@ -38,10 +39,11 @@ from s3gym.transcript import (
 PREFIX = "player:"
 READERS = ("learner", "myopic")
 """Players that every game has: they read prompts, not views."""
-OPTIONS = {"confidence": ("over", "under"), "hints": ("shuffled", "unscored")}
+OPTIONS = {"confidence": ("over", "under", "honest"), "hints": ("shuffled", "unscored")}
 VERSION = 1
 """Raised when a reader's behaviour changes; a game's own players are covered by the game's VERSION."""
 
+UNKNOWN = "Final score: unknown\nSuccess: unknown"
 NOTHING_TO_RETAIN = "Nothing to retain."
 NOTHING_TO_LEARN_WITH = "Nothing to retain: there is nothing to learn this game with."
 
@@ -88,8 +90,13 @@ class PlayerModel:
             action, score = self._repeat(request, rng)
         else:
             action, score = scene.players[self.player](scene.view, rng)
-        if "confidence" in self.options:
-            score = scene.reward_range[1] if self.options["confidence"] == "over" else min(0.0, scene.reward_range[0])
+        match self.options.get("confidence"):
+            case "over":
+                score = scene.reward_range[1]
+            case "under":
+                score = min(0.0, scene.reward_range[0])
+            case "honest":
+                score = scene.reader.expect(_current_env(request), action)
         return answer_line(action, score)
 
     def _learn(self, request: Request, rng: random.Random) -> tuple[str, float | None]:
@@ -117,7 +124,7 @@ class PlayerModel:
         text = _experience(request)
         scores = [turn.self_score for turn in turns(list(blocks(text))) if turn.self_score is not None]
         if not scores:
-            return "Final score: unknown\nSuccess: unknown"
+            return UNKNOWN
         expected = sum(scores) / (len(scores) if request.scene.score_aggregation == "mean" else 1)
         belief = 1 if expected >= request.scene.success_score - 1e-9 else 0
         return f"Final score: {expected:g}\nSuccess: {belief}\nRetain: what scored\nAvoid: what did not"

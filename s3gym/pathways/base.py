@@ -62,6 +62,8 @@ class Pathway(Protocol):
     """True for the pathway that carries nothing and explores nothing."""
     IS_MODEL_ASKED: bool
     """True when building makes calls."""
+    IS_TRAINED: bool
+    """True when experience becomes weights, not text: then nothing is built between two episodes."""
 
     async def build(self, episodes: Sequence[PastEpisode], workshop: Workshop) -> Built:
         """Makes the experience of ``episodes`` (at least one, in order); raises ModelError."""

@@ -13,6 +13,7 @@ from s3gym.transcript import PastEpisode
 VERSION = 1
 IS_CONTROL = False
 IS_MODEL_ASKED = False
+IS_TRAINED = False
 
 
 async def build(episodes: Sequence[PastEpisode], workshop: Workshop) -> Built:

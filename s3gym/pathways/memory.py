@@ -14,6 +14,7 @@ VERSION = 1
 """Covers the wording below as well."""
 IS_CONTROL = False
 IS_MODEL_ASKED = True
+IS_TRAINED = False
 
 QUESTION = """\
 Above are the rules of a game and what happened in your earlier episodes of it, with your own scores for your actions. \

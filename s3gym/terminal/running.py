@@ -1,7 +1,7 @@
 """``run`` and ``status``: what is done, what is left, and how it went."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,15 @@ from rich.table import Table
 
 from flows.benchmark import Todo, check_models, measure, todo
 from s3gym import storage
-from s3gym.config import RunConfig
+from s3gym.config import ModelEntry, RunConfig
 from s3gym.errors import Explained
 from s3gym.estimate import Estimate, Span, estimate, most_calls, total
 from s3gym.models.prices import prices_of
-from s3gym.plan import Stage, make_plan, missing, prices_in
+from s3gym.plan import Stage, make_plan, missing
 from s3gym.registry import UnknownName
 from s3gym.report.render import render
+from s3gym.resampling import refresh
+from s3gym.subjects import prices_in
 from s3gym.terminal.console import console, errors, plain, verbatim
 from s3gym.warehouse import Warehouse
 
@@ -58,21 +60,21 @@ def run(config: RunConfig, data: Path) -> int:
         TextColumn("[bold]{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("episodes, {task.fields[steps]} steps, {task.fields[cells]} cells"),
+        TextColumn("episodes, {task.fields[steps]} steps, {task.fields[cells]} cells{task.fields[trained]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=errors,
     )
-    counts = {"step": 0, "cell": 0}
+    counts = {"step": 0, "cell": 0, "change": 0}
 
     def on_start(work: list[Todo]) -> None:
         episodes = sum(todo.episode_count for todo in work)
         tasks = sum(len(todo.stages) for todo in work)
         errors.print(
-            f"{len(work)} cells, {tasks} stages, {episodes} episodes to do{_calls_to_come(work, data)}; "
+            f"{len(work)} cells, {tasks} stages, {episodes} episodes to do{_calls_to_come(work)}; "
             "starting the flow, which takes some seconds the first time ..."
         )
-        progress.add_task("Measuring", total=episodes, steps=0, cells=f"0/{len(work)}")
+        progress.add_task("Measuring", total=episodes, steps=0, cells=f"0/{len(work)}", trained="")
         counts["cells"] = len(work)
         progress.start()
 
@@ -81,7 +83,9 @@ def run(config: RunConfig, data: Path) -> int:
             progress.advance(progress.task_ids[0], number)
             return
         counts[kind] += number
-        progress.update(progress.task_ids[0], steps=counts["step"], cells=f"{counts['cell']}/{counts['cells']}")
+        trained = f", {counts['change']} training steps" if counts["change"] else ""
+        cells = f"{counts['cell']}/{counts['cells']}"
+        progress.update(progress.task_ids[0], steps=counts["step"], cells=cells, trained=trained)
 
     try:
         outcome = measure(config, data, on_event, on_start, lambda told: errors.print(escape(told), soft_wrap=True))
@@ -97,6 +101,7 @@ def run(config: RunConfig, data: Path) -> int:
         errors.print("Nothing to do: every stage is complete. No model was called and no server started.")
     try:
         warehouse = Warehouse(data, materialize=True)
+        refresh(warehouse)
         _print_summary(warehouse.sql(SUMMARY).to_dicts())
         for row in warehouse.sql(UNUSABLE).to_dicts():
             errors.print(
@@ -133,16 +138,19 @@ def show_estimate(config: RunConfig, data: Path) -> None:
         raise
     except Explained as error:  # such as a key: needed to run, not to plan
         errors.print(f"Note: {escape(str(error))}", soft_wrap=True)
+    for sentence in plan.left_out:
+        errors.print(f"Note: {escape(sentence)}", soft_wrap=True)
     episodes = sum(piece.episode_count for piece in work)
-    lacking = _lacking(work, data)
+    lacking = _lacking(work)
     console.print(
         f"{len(plan.cells)} cells, {len(list(plan.stages()))} stages; to do: {len(work)} cells, "
         f"{sum(len(piece.stages) for piece in work)} stages, {episodes} episodes, "
         f"at most {most_calls(lacking)} model calls"
     )
-    paid = {stage.subject.model.model_id for stage, _ in lacking if not stage.subject.model.is_free}
+    paid = {stage.model.model_id for stage, _ in lacking if not stage.model.is_free}
     if paid:
-        prices = {entry.id: prices_of(entry.id, prices_in(entry)) for entry in config.models if entry.id in paid}
+        entries = {entry.id: entry for entry in config.models}
+        prices = {name: prices_of(name, prices_in(entries.get(name) or ModelEntry(id=name))) for name in paid}
         _print_estimates(estimate(lacking, prices))
         console.print(ASSUMPTIONS.format(limit=config.max_output_tokens), soft_wrap=True)
 
@@ -162,14 +170,14 @@ def show_status(config: RunConfig | None, data: Path) -> None:
     console.print(table)
 
 
-def _calls_to_come(work: list[Todo], data: Path) -> str:
+def _calls_to_come(work: list[Todo]) -> str:
     """How many calls of models that are no embedded players; nothing where there are none."""
-    lacking = [piece for piece in _lacking(work, data) if not piece[0].subject.model.is_free]
+    lacking = [piece for piece in _lacking(work) if not piece[0].model.is_free]
     return f" (at most {most_calls(lacking)} model calls)" if lacking else ""
 
 
-def _lacking(work: list[Todo], data: Path) -> list[tuple[Stage, list[tuple[int, int]]]]:
-    return [(stage, missing(data, stage)) for piece in work for stage in piece.stages]
+def _lacking(work: list[Todo]) -> list[tuple[Stage, Sequence[tuple[int, int]]]]:
+    return [(stage, gaps) for piece in work for stage, gaps in zip(piece.stages, piece.gaps, strict=True)]
 
 
 def _print_estimates(estimates: list[Estimate]) -> None:

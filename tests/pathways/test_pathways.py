@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from s3gym import plan, registry
+from s3gym import registry, subjects
 from s3gym.models.base import Completion, ModelError, Request, estimate_tokens
 from s3gym.pathways import history, memory, none
 from s3gym.pathways.base import Built, Workshop, settings_of
@@ -17,7 +17,9 @@ from s3gym.transcript import Message, PastEpisode, PastStep
 from tests.direct import measure_directly
 from tests.programmed import Programmed
 
-PATHWAYS = [registry.load("s3gym.pathways", name, "pathway") for name in registry.names("s3gym.pathways")]
+ALL = [registry.load("s3gym.pathways", name, "pathway") for name in registry.names("s3gym.pathways")]
+PATHWAYS = [pathway for pathway in ALL if not pathway.IS_TRAINED]
+"""Those whose experience is text."""
 CHARACTERS = len
 """A token count that can be checked by eye: one a character."""
 
@@ -65,10 +67,11 @@ def build(pathway: Any, episodes: list[PastEpisode], desk: Desk) -> Built:
 # --- every pathway ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pathway", PATHWAYS, ids=lambda module: module.__name__)
+@pytest.mark.parametrize("pathway", ALL, ids=lambda module: module.__name__)
 def test_a_pathway_declares_itself(pathway: ModuleType) -> None:
     assert pathway.VERSION >= 1
     assert isinstance(pathway.IS_CONTROL, bool) and isinstance(pathway.IS_MODEL_ASKED, bool)
+    assert hasattr(pathway, "select" if pathway.IS_TRAINED else "build")
     assert settings_of(pathway, 5, "newest", "history")["version"] == pathway.VERSION
 
 
@@ -224,7 +227,7 @@ def test_in_a_cell_each_memory_rests_on_the_last_one_or_on_everything(
         return said[request.purpose]
 
     model = Programmed(answer)
-    monkeypatch.setattr(plan, "load_model", lambda *entry: model)
+    monkeypatch.setattr(subjects, "load_model", lambda *entry: model)
 
     measure_directly(
         tmp_path,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from s3gym import storage
-from s3gym.records import Anchor, Cell, CellStage, Episode, Experience, Judgment, Run, Step
+from s3gym.records import Anchor, Cell, CellStage, Episode, Experience, Judgment, Run, SftRow, Step, TrainingStep
 from s3gym.warehouse import Warehouse
 
 
@@ -46,6 +46,8 @@ CELL = Cell(
     evaluation_set="fixed",
     history_token_limit=1000,
     history_cut="newest",
+    explorer_id=None,
+    training=None,
     score_aggregation="sum",
     reward_min=-1.0,
     reward_max=3.0,
@@ -107,6 +109,35 @@ EXPERIENCE = Experience(
     steps_dropped=0,
     tokens_dropped=0,
 )
+SFT_ROW = SftRow(
+    stage_key="",
+    game="snake",
+    checkpoint=3,
+    episode_id="",
+    step_index=0,
+    self_score=1.0,
+    signal=1.0,
+    decision="kept",
+    reason="top",
+    weight=1.0,
+    reply=None,
+    trained_prompt_tokens=10,
+    trained_reply_tokens=5,
+)
+TRAINING_STEP = TrainingStep(
+    stage_key="",
+    game="snake",
+    checkpoint=3,
+    update_step=0,
+    epoch=1.0,
+    row_count=1,
+    token_count=15,
+    loss=1.0,
+    gradient_norm=1.0,
+    learning_rate=0.1,
+    seconds=1.0,
+    peak_memory_bytes=None,
+)
 
 
 class Lab:
@@ -144,6 +175,52 @@ class Lab:
             key = f"{cell_id}-explore-{checkpoint}"
             self.stage(key, "exploration", checkpoint, plays, cell)
             links.append(_link(run, cell_id, key, "explore", checkpoint, len(plays)))
+
+    def train(
+        self,
+        checkpoint: int,
+        rows: Sequence[SftRow] = (),
+        updates: Sequence[TrainingStep] = (),
+        cell_id: str = "cell",
+        run: str = "run-1",
+        **experience: Any,
+    ) -> None:
+        """An update of a cell added before: rows and updates get its key, and updates their numbers in order."""
+        key = f"{cell_id}-build-{checkpoint}"
+        cell = next(cell for cell in self._asked[run][0] if cell.cell_id == cell_id)
+        place: dict[str, Any] = {"stage_key": key, "game": cell.game, "checkpoint": checkpoint}
+        trained: dict[str, Any] = {
+            "pathway": "training",
+            "kind": "weights",
+            "path": f"weights/{key}",
+            "is_updated": bool(updates),
+            "steps_kept": sum(row.decision != "filtered" for row in rows),
+            "steps_dropped": sum(row.decision == "filtered" for row in rows),
+            "source_episode_ids": sorted({row.episode_id for row in rows}),
+        }
+        self.part(
+            key,
+            {
+                "experiences": [replace(EXPERIENCE, **place, **(trained | experience))],
+                "sft_rows": [replace(row, **place) for row in rows],
+                "training_steps": [
+                    replace(update, **place, update_step=number) for number, update in enumerate(updates)
+                ],
+            },
+            cell.game,
+        )
+        self.link("build_experience", key, checkpoint, cell_id, run)
+
+    def transfer(
+        self, checkpoint: int, game: str, plays: Sequence[Play], cell_id: str = "cell", run: str = "run-1", **rules: Any
+    ) -> None:
+        """The evaluation, in another game, of the experience that a cell added before has at a checkpoint.
+
+        ``rules`` are settings of the other game, such as ``score_aggregation``.
+        """
+        key = f"{cell_id}-transfer-{game}-{checkpoint}"
+        self.stage(key, "evaluation", checkpoint, plays, replace(CELL, game=game, **rules))
+        self._asked[run][1].append(_link(run, cell_id, key, "transfer", checkpoint, len(plays)))
 
     def link(self, stage: str, key: str, checkpoint: int, cell_id: str = "cell", run: str = "run-1") -> None:
         """Links a cell to a stage whose rows may be missing."""

@@ -18,6 +18,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from s3gym.models.local.choosing import Choices, likelihoods, mask, tree_of
 from s3gym.models.local.rows import KeysAndValues, Prefixes, Rows, block_keys
 
 BLOCK = 128
@@ -36,6 +37,8 @@ class Job:
     seed: int
     seconds: float
     """Of computing; waiting for a place is not counted."""
+    choices: Choices = ()
+    """Answers to choose among; without them one is written freely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,8 @@ class Engine:
         while True:
             start = sequence.length
             stop = min(start + BLOCK, len(tokens))
+            if stop == len(tokens) and row.job.choices:
+                return self._choose(row)
             logits = self._forward([tokens[start:stop]], [list(range(start, stop))], [sequence])
             sequence.length = stop
             if stop == start + BLOCK:
@@ -161,6 +166,21 @@ class Engine:
             if row.is_given_up():
                 return
         self._take(row, logits[0])
+
+    def _choose(self, row: _Row) -> None:
+        """Computes the end of a prompt and all choices behind it; ends the row with the likeliest, or one drawn."""
+        job, sequence, device = row.job, row.sequence, self._model.device
+        tree, start, stop = tree_of(job.choices), row.sequence.length, len(job.tokens)
+        output = self._model(
+            input_ids=torch.tensor([[*job.tokens[start:], *tree.tokens]], device=device),
+            position_ids=torch.tensor([[*range(start, stop), *(stop + depth for depth in tree.depths)]], device=device),
+            attention_mask=mask(tree, start, stop).to(device),
+            cache=Rows([sequence]),
+            use_cache=True,
+        )
+        logits = output.logits[0, stop - start - 1 :].float().cpu()
+        chosen = job.choices[self._drawn(likelihoods(tree, logits), row)]
+        self._end([row], Continuation(list(chosen), True, len(chosen), time.perf_counter() - row.started))
 
     def _step(self, rows: list[_Row]) -> None:
         """Computes one more token of every row."""
@@ -188,16 +208,19 @@ class Engine:
 
     def _take(self, row: _Row, logits: Tensor) -> None:
         """Chooses the next token; ends the row when it is one that ends an answer, or the last allowed."""
-        if row.job.temperature == 0:
-            token = int(logits.argmax())
-        else:
-            chances = torch.softmax(logits.double() / row.job.temperature, dim=-1)
-            token = int(torch.multinomial(chances, 1, generator=row.generator))
+        token = self._drawn(logits, row)
         row.new.append(token)
         is_finished = token in self._stops
         if is_finished or len(row.new) == row.job.most_new:
             said = row.new[:-1] if is_finished else row.new
             self._end([row], Continuation(said, is_finished, len(row.new), time.perf_counter() - row.started))
+
+    def _drawn(self, logits: Tensor, row: _Row) -> int:
+        """The likeliest, or at a temperature above 0 one drawn."""
+        if row.job.temperature == 0:
+            return int(logits.argmax())
+        chances = torch.softmax(logits.double() / row.job.temperature, dim=-1)
+        return int(torch.multinomial(chances, 1, generator=row.generator))
 
     def _end(self, rows: list[_Row], outcome: Continuation | Exception) -> None:
         """Frees the places of those of ``rows`` that still have one, and says what came of their jobs."""

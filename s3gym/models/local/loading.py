@@ -1,5 +1,6 @@
 """Loads and converts with transformers, quietly, and makes sure that our attention computes what the library's does."""
 
+from collections.abc import Callable
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -37,10 +38,10 @@ def load_tokenizer(folder: Path) -> Any:
     return tokenizer
 
 
-def load_model(folder: Path, dtype: str, device: str) -> Any:
-    """The model in ``folder`` on the CPU or spread over all GPUs, with our attention."""
+def read_model(folder: Path, dtype: str, device: str) -> Any:
+    """The model in ``folder`` on the CPU or spread over all GPUs, as the library computes it."""
     try:
-        model = _library.AutoModelForCausalLM.from_pretrained(
+        return _library.AutoModelForCausalLM.from_pretrained(
             folder,
             dtype=DTYPES[dtype],
             device_map=None if device == "cpu" else "auto",
@@ -49,6 +50,13 @@ def load_model(folder: Path, dtype: str, device: str) -> Any:
         ).eval()
     except (OSError, ValueError) as error:
         raise UnusableModel(f"{folder} cannot be loaded: {error}") from None
+
+
+def load_model(folder: Path, dtype: str, device: str, adapt: Callable[[Any], Any] | None = None) -> Any:
+    """The model in ``folder`` with our attention; ``adapt`` puts trained weights on it first."""
+    model = read_model(folder, dtype, device)
+    if adapt is not None:
+        model = adapt(model)
     if _is_stretching(model.config):
         raise UnusableModel(
             f"{folder}: {_kind(model)} turns its positions by the longest row beside it, so answers would depend on "
@@ -75,9 +83,14 @@ def _is_stretching(config: Any) -> bool:
     return any(kind in told for kind in ("'dynamic'", "'longrope'"))
 
 
-def stop_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
-    """The tokens that end an answer."""
-    declared = model.generation_config.eos_token_id
+def stop_tokens(folder: Path, tokenizer: Any) -> frozenset[int]:
+    """The tokens that end an answer of the model in ``folder``, whose weights need not be there."""
+    try:
+        generation = _library.GenerationConfig.from_pretrained(folder, local_files_only=True)
+    except OSError:  # it has no file of its own
+        config = _library.AutoConfig.from_pretrained(folder, local_files_only=True)
+        generation = _library.GenerationConfig.from_model_config(config)
+    declared = generation.eos_token_id
     several = declared if isinstance(declared, list) else [declared]
     return frozenset(token for token in (*several, tokenizer.eos_token_id) if token is not None)
 

