@@ -124,9 +124,12 @@ def status(data: Path, **request: Any) -> None:
 def report(data: Path, out: Path | None, run_id: str | None) -> None:
     """Write the HTML report from cached tables; no model, key or server is needed."""
     from s3gym.report.render import render
+    from s3gym.resampling import refresh
     from s3gym.warehouse import Warehouse
 
-    click.echo(f"Report: {render(Warehouse(data, run_id, materialize=True), out or data / 'report.html')}")
+    warehouse = Warehouse(data, run_id, materialize=True)
+    refresh(warehouse)
+    click.echo(f"Report: {render(warehouse, out or data / 'report.html')}")
 
 
 @main.command()
@@ -147,6 +150,62 @@ def sql(query: str | None, data: Path, output: str, out: Path | None, run_id: st
     from s3gym.terminal import reading
 
     reading.show_sql(query, data, output, out, run_id, describe)
+
+
+@main.group(cls=_Commands)
+def export() -> None:
+    """Write stored play to a file for other tools: JSON Lines or Parquet, as its name ends."""
+
+
+def _export_options(command: F) -> F:
+    options = [
+        DATA,
+        click.option("--run", "run_id", help="A run id, or 'all'; default: the latest run."),
+        click.option(
+            "--out",
+            type=click.Path(path_type=Path, dir_okay=False),
+            required=True,
+            help="File that ends in .jsonl or .parquet.",
+        ),
+        click.option("--force", "is_forced", is_flag=True, help="Write over a file that is there."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@export.command("sft")
+@_export_options
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["prompt-completion", "messages"]),
+    default="prompt-completion",
+    show_default=True,
+    help="Prompt and answer apart, or one conversation, as TRL and datasets read them.",
+)
+def export_sft(data: Path, run_id: str | None, form: Any, out: Path, is_forced: bool) -> None:
+    """Write the exploration steps that updates were trained on, with their prompts; no verifier reward is in it."""
+    from s3gym.terminal import exporting
+
+    exporting.export_sft(data, run_id, form, out, is_forced)
+
+
+@export.command("trajectories")
+@_export_options
+@click.option(
+    "--phase",
+    "phases",
+    type=click.Choice(["exploration", "evaluation"]),
+    multiple=True,
+    default=["exploration", "evaluation"],
+    help="Repeatable; default: both.",
+)
+def export_trajectories(data: Path, run_id: str | None, phases: tuple[str, ...], out: Path, is_forced: bool) -> None:
+    """Write whole episodes with their steps, self-scores and the verifier's rewards."""
+    from s3gym.terminal import exporting
+
+    exporting.export_trajectories(data, run_id, phases, out, is_forced)
 
 
 @main.command()
@@ -200,7 +259,7 @@ def verify(data: Path) -> None:
 @click.option("--limit", type=click.IntRange(min=1), default=30, show_default=True, help="The newest so many.")
 @click.option("--format", "output", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
 def calls(key: str | None, data: Path, stage: str, model: str | None, failed: bool, limit: int, output: str) -> None:
-    """List the calls made to hosted models, newest first; with KEY, or the beginning of it, show one whole."""
+    """List the model calls, newest first; with KEY, or the beginning of it, show one whole."""
     from s3gym.terminal import calls
 
     if key is None:

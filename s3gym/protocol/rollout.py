@@ -100,8 +100,7 @@ async def play(game: Game[Any, Any, Any], config: Config, asker: Asker, part: Pa
         )
         if end_reason is not None:
             break
-        shown = PastStep(env, answer_line(_written(taken.action, answer.action), answer.self_score))
-        earlier += past_step(part.experience if not earlier else None, shown)
+        earlier += past_step(part.experience if not earlier else None, shown(steps[-1], env))
         await asyncio.sleep(0)  # scripted players never wait; let hosted ones have their turn
     score = game.final_score(step.verifier_reward or 0.0 for step in steps) if is_valid else None
     episode = Episode(
@@ -133,12 +132,16 @@ def scene_of(game: Game[Any, Any, Any], config: Config, view: Any = None) -> Sce
 
 def past_episode(episode: Episode, steps: list[Step]) -> PastEpisode:
     """A stored episode as later prompts show it; made from what the agent saw and answered, nothing else."""
-    shown, feedback = [], None
+    past, feedback = [], None
     for step in steps:
-        action = step.action or _written(None, parse_answer(step.reply or "").action)
-        shown.append(PastStep(env_text(feedback, step.observation), answer_line(action, step.self_score)))
+        past.append(shown(step, env_text(feedback, step.observation)))
         feedback = step.feedback
-    return PastEpisode(episode.episode_id, tuple(shown), env_text(feedback, episode.final_observation))
+    return PastEpisode(episode.episode_id, tuple(past), env_text(feedback, episode.final_observation))
+
+
+def shown(step: Step, env: str) -> PastStep:
+    """A finished step as later prompts show it, below ``env``: the feedback before it, if any, and the state."""
+    return PastStep(env, answer_line(step.action or _written(step.reply), step.self_score))
 
 
 def recorded_status(taken: Taken, is_repaired: bool) -> str:
@@ -146,8 +149,6 @@ def recorded_status(taken: Taken, is_repaired: bool) -> str:
     return "repaired" if taken.status == "ok" and is_repaired else taken.status
 
 
-def _written(action: str | None, text: str | None) -> str | None:
-    """The canonical action, or the beginning of what was written in its place."""
-    if action is not None or text is None:
-        return action
-    return " ".join(text.split())[:WRITTEN_LIMIT] or None
+def _written(reply: str | None) -> str | None:
+    """The beginning of what a reply has in place of an action that can be used."""
+    return " ".join((parse_answer(reply or "").action or "").split())[:WRITTEN_LIMIT] or None
