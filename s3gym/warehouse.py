@@ -5,23 +5,34 @@ folder, and a query can read nothing outside it.
 """
 
 import graphlib
+import hashlib
 import itertools
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from s3gym import derived
 from s3gym.errors import Explained
 from s3gym.records import SHIPPED_ANCHORS, TABLES
 from s3gym.registry import UnknownName
-from s3gym.storage import REQUEST_TABLES, check_version, parts_of, schema, visible_files
+from s3gym.storage import (
+    REQUEST_TABLES,
+    check_version,
+    derived_file,
+    manifest_path,
+    parts_of,
+    schema,
+    to_arrow,
+    visible_files,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,6 +41,19 @@ LAYERS = ("staging", "intermediate", "marts", "checks")
 """Folders of ``sql/``; a file reads its own layer and those before it, never a later one."""
 
 ALL_RUNS = "all"
+
+PUBLISHED_TRAINING = Path(__file__).with_name("reference") / "training_qwen3_8b.csv"
+"""Published figures that ours are shown beside; a blank is not published."""
+_PUBLISHED_SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("game", "model")),
+        *((name, pa.int64()) for name in ("evaluation_episode_count", "checkpoint_count")),
+        *((f"{name}_score", pa.float64()) for name in ("initial", "trained_avg", "trained_max", "last")),
+        ("auc_plus", pa.float64()),
+        *((name, pa.int64()) for name in ("compared_count", "above_count")),
+        *((name, pa.string()) for name in ("note", "source")),
+    ]
+)
 
 _WRITE_DICTIONARY = "python -c \"from s3gym.warehouse import dictionary; print(dictionary(), end='')\" > sql/README.md"
 _READS = re.compile(r"\b(?:from|join)\s+([a-z]\w*)")
@@ -57,7 +81,9 @@ class View(NamedTuple):
     @property
     def is_worth_keeping(self) -> bool:
         """Whether it is read by many views and small: the texts of all steps are not."""
-        return self.layer in ("staging", "intermediate") and self.name != "stg_steps"
+        is_shared = self.layer in ("staging", "intermediate") and self.name != "stg_steps"
+        # derived tables are in memory already, and may be filled when all views are made
+        return is_shared and not any(f"raw.{table}" in self.text for table in derived.DERIVED)
 
     @property
     def header(self) -> str:
@@ -70,6 +96,17 @@ class View(NamedTuple):
         """What stands after ``from`` or ``join``: names of views, of steps inside the file, and ``raw``."""
         code = re.sub(r"--.*", "", self.text)
         return sorted(set(_READS.findall(code)))
+
+
+class Derived(NamedTuple):
+    """Which derived tables belong to the rows that there are."""
+
+    run_id: str
+    """Whose they are: the selected run, or ``all``."""
+    key: str
+    """Hash of all that they are made of."""
+    missing: tuple[str, ...]
+    """Tables that have not been made of it; they are empty."""
 
 
 class Warehouse:
@@ -89,7 +126,8 @@ class Warehouse:
     def __init__(self, data: Path, run_id: str | None = None, *, materialize: bool = False) -> None:
         check_version(data)
         folder = os.path.abspath(data)
-        self._files = _snapshot(Path(folder))
+        self.data = Path(folder)
+        self._files = _snapshot(self.data)
         self._views = read_views()
         self._connection = duckdb.connect(":memory:")
         with self._explained():
@@ -97,6 +135,7 @@ class Warehouse:
             self._connection.execute("set python_enable_replacements = false")
             self._connection.execute("set variable run_id = $1", [run_id])
             self._make_raw()
+            self.derived = self._make_derived(run_id)
             for view in self._views.values():
                 kind = "table" if materialize and view.is_worth_keeping else "view"
                 self._connection.execute(f"create {kind} {view.name} as {view.text}")
@@ -138,6 +177,21 @@ class Warehouse:
             raise UnknownName("view", view, self._views)
         return self._views[view].header
 
+    def fill(self, table: str, rows: Sequence[Any]) -> None:
+        """Puts the rows of a missing derived table in its place."""
+        self._connection.register("content", to_arrow(table, rows))
+        self._connection.execute(f"insert into raw.{table} from content")
+        self._connection.unregister("content")
+        self.derived = self.derived._replace(missing=tuple(name for name in self.derived.missing if name != table))
+
+    def outdated(self) -> set[str]:
+        """Views that rest on a derived table that has not been made of the rows as they are, so that they lack rows."""
+        found: set[str] = set()
+        for view in self._views.values():  # each after all that it reads
+            if any(f"raw.{table}" in view.text for table in self.derived.missing) or found & set(view.reads):
+                found.add(view.name)
+        return found
+
     def checks(self) -> dict[str, int]:
         """Offending rows by check; all is well when every count is 0."""
         names = [view.name for view in _by_layer(self._views) if view.layer == "checks"]
@@ -145,7 +199,8 @@ class Warehouse:
 
     def _make_raw(self) -> None:
         self._connection.execute("create schema raw")
-        self._store("shipped_anchors", _read_anchors())
+        self._store("shipped_anchors", _read_shipped(SHIPPED_ANCHORS, schema("anchors")))
+        self._store("published_training", _read_shipped(PUBLISHED_TRAINING, _PUBLISHED_SCHEMA))
         for table, files in self._files.items():
             if not files:
                 self._store(table, schema(table).empty_table())
@@ -157,6 +212,25 @@ class Warehouse:
                 f"create {kind} raw.{table} as from read_parquet([{listed}], hive_partitioning = false, "
                 "union_by_name = false)"
             )
+
+    def _make_derived(self, run_id: str | None) -> Derived:
+        query = "select run_id from raw.runs order by requested_at desc, run_id desc limit 1"
+        latest = self._connection.execute(query).fetchall()
+        run = run_id or (latest[0][0] if latest else "none")
+        chosen = [file.stem for file in self._files["runs"]] if run == ALL_RUNS else [run]
+        read = hashlib.sha256(repr((derived.VERSION, derived.RESAMPLES, derived.PERMUTATIONS, derived.SEED)).encode())
+        read.update(repr(chosen).encode())
+        for part in sorted({file.stem for file in self._files["episodes"]}):
+            # its bytes and not its name alone: a part with a failed call is made again under the same name
+            with suppress(FileNotFoundError):
+                read.update(manifest_path(self.data, part).read_bytes())
+        key = read.hexdigest()[:16]
+        files = {table: derived_file(self.data, table, run, key) for table in derived.DERIVED}
+        missing = tuple(table for table, file in files.items() if not file.exists())
+        for table, file in files.items():
+            content = schema(table).empty_table() if table in missing else pq.read_table(file, schema=schema(table))
+            self._store(table, content)
+        return Derived(run, key, missing if self._files["runs"] else ())
 
     def _store(self, table: str, content: pa.Table) -> None:
         self._connection.register("content", content)
@@ -243,17 +317,16 @@ def _snapshot(data: Path) -> dict[str, list[Path]]:
     return {table: [file for file in visible_files(data, table) if file.stem in done] for table in TABLES}
 
 
-def _read_anchors() -> pa.Table:
-    expected = schema("anchors")
-    if not SHIPPED_ANCHORS.exists():
+def _read_shipped(file: Path, expected: pa.Schema) -> pa.Table:
+    if not file.exists():
         return expected.empty_table()
     options = pyarrow.csv.ConvertOptions(
         column_types={field.name: field.type for field in expected}, include_columns=expected.names
     )
     try:
-        return pyarrow.csv.read_csv(SHIPPED_ANCHORS, convert_options=options).cast(expected)
+        return pyarrow.csv.read_csv(file, convert_options=options).cast(expected)
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-        raise WarehouseError(f"{SHIPPED_ANCHORS} cannot be read ({error}); restore it from the package") from None
+        raise WarehouseError(f"{file} cannot be read ({error}); restore it from the package") from None
 
 
 def _check_footer(file: Path) -> None:

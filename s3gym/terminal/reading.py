@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from rich.table import Table
 
 from s3gym import storage
 from s3gym.terminal.board import palette_of, show
-from s3gym.terminal.console import ask, console, exact, inert, plain, verbatim
+from s3gym.terminal.console import ask, console, errors, exact, inert, plain, verbatim
 from s3gym.verification import verify_folder
 from s3gym.warehouse import Warehouse
 
@@ -39,6 +40,11 @@ def show_sql(
         except (OSError, UnicodeDecodeError) as error:
             raise storage.StorageError(f"{query} cannot be read as UTF-8 text: {error}") from None
     frame = warehouse.sql(query)
+    if outdated := sorted(name for name in warehouse.outdated() if re.search(rf"\b{name}\b", query)):
+        errors.print(
+            f"Note: {', '.join(outdated)}: not yet computed for the episodes as they are now; `s3gym report` does it",
+            soft_wrap=True,
+        )
     if output in ("parquet", "table") and (out is None) == (output == "parquet"):
         raise storage.StorageError(f"--format {output} {'needs' if out is None else 'cannot go to'} --out FILE")
     if output == "parquet" and out is not None:

@@ -6,8 +6,9 @@
 -- columns:
 --   cell_id                    text
 --   stage_key                  text
---   activity                   text; exploration or evaluation (steps), judgment (looks back at an episode) or memory
---       (texts made of the episodes so far, between two explored episodes as well)
+--   activity                   text; exploration, evaluation or transfer (steps; transfer is evaluation in games other
+--       than the cell's), judgment (looks back at an episode), memory (texts made of the episodes so far, between two
+--       explored episodes as well) or correction (better answers to the steps of an episode, to train on)
 --   subject                    text; the episode's id; for memory the number of episodes it is made of
 --   call_count                 calls that a row rests on, from 1; all is told of calls as they were first made
 --   unanswered_count           calls among them that never got an answer
@@ -32,7 +33,7 @@
 select
     cells.cell_id,
     calls.stage_key,
-    calls.activity,
+    if(links.stage = 'transfer', 'transfer', calls.activity) as activity,
     calls.subject,
     calls.call_count,
     calls.unanswered_count,

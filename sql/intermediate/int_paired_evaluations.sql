@@ -10,6 +10,7 @@
 --   stratum          text; the instance where the game has so few that each checkpoint plays them all, else empty
 --   cluster_id       text; pairs of one cluster are not independent: the same instance at several checkpoints is one
 --                    cluster, but where instances are strata each pair is its own
+--   difference_id    text; joins int_differences: all pairs of a cell and its control
 --   difference       game's unit; final score of the cell minus that of the control
 -- left out: invalid episodes, with their partners, and checkpoint 0, where both are the same episode.
 with evaluations as (
@@ -34,6 +35,7 @@ select
     treated.seed,
     treated.stratum,
     treated.cluster_id,
+    concat_ws('|', 'control', treated.cell_id, control.cell_id) as difference_id,
     treated.final_score - control.final_score as difference
 from evaluations as treated
 inner join evaluations as control

@@ -1,20 +1,20 @@
--- Rates over steps with their intervals, one row a rate.
+-- Rates with their intervals, one row a rate: over steps, and over the checkpoints of trained cells.
 --
 -- grain: cell, phase, rate
 -- key: cell_id, phase, rate_name
 -- columns:
 --   cell_id      text
 --   phase        text; exploration or evaluation
---   rate_name    text; agreement, over_confidence, under_confidence or usable
---   event_count  steps
---   trial_count  steps; 0 where the rate is unknown
+--   rate_name    text; agreement, over_confidence, under_confidence or usable, and above_start of checkpoints
+--   event_count  steps, or checkpoints
+--   trial_count  steps, or checkpoints; 0 where the rate is unknown
 --   rate         0 to 1; null where trial_count is 0
 --   rate_low     0 to 1; 95 % Wilson interval
 --   rate_high    0 to 1
 -- formula: (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z = 1.960
 -- source: Wilson (1927), Journal of the American Statistical Association 22, 209-212
--- left out: steps of one episode are taken as independent, which they are not quite: the interval is a lower bound
---     on what is not known.
+-- left out: steps of one episode, and checkpoints of one cell, are taken as independent, which they are not quite: the
+--     interval is a lower bound on what is not known.
 with rates as (
     select
         counts.cell_id,
@@ -31,6 +31,15 @@ with rates as (
     cross join (
         values ('agreement'), ('over_confidence'), ('under_confidence'), ('usable')
     ) as listed (rate_name)
+    union all
+    select
+        cell_id,
+        'evaluation' as phase,
+        'above_start' as rate_name,
+        count(*) filter (where is_above_start) as event_count,
+        count(is_above_start) as trial_count
+    from int_updated_checkpoints
+    group by cell_id
 ),
 
 proportions as (

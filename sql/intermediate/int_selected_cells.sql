@@ -20,9 +20,12 @@
 --   exploration_config_id      text
 --   evaluation_config_id       text
 --   exploration_episode_count  episodes; 0 for the pathway none
+--   evaluation_interval        exploration episodes between two checkpoints
 --   evaluation_episode_count   episodes a checkpoint
 --   history_token_limit        tokens
 --   history_cut                text
+--   explorer_id                text; who explored in the model's place; null where it explored itself
+--   training                   text; how experience became weights, JSON; null where it did not
 --   score_aggregation          text; sum or mean
 --   reward_min                 game's unit
 --   reward_max                 game's unit
@@ -80,9 +83,12 @@ select
     cells.exploration_config_id,
     cells.evaluation_config_id,
     cells.exploration_episode_count,
+    cells.evaluation_interval,
     cells.evaluation_episode_count,
     cells.history_token_limit,
     cells.history_cut,
+    cells.explorer_id,
+    cells.training,
     cells.score_aggregation,
     cells.reward_min,
     cells.reward_max,

@@ -4,8 +4,9 @@
 -- key: stage_key, activity, subject
 -- columns:
 --   stage_key                  text
---   activity                   text; exploration or evaluation (steps), judgment (looks back at an episode) or memory
---       (texts made of the episodes so far, between two explored episodes as well)
+--   activity                   text; exploration or evaluation (steps), judgment (looks back at an episode), memory
+--       (texts made of the episodes so far, between two explored episodes as well) or correction (better answers to
+--       the steps of an episode, to train on)
 --   subject                    text; the episode's id; for memory the number of episodes it is made of
 --   call_count                 calls that a row rests on, from 1; all is told of calls as they were first made
 --   unanswered_count           calls among them that never got an answer
@@ -73,6 +74,22 @@ with calls as (
         failed_attempts,
         error_kind
     from stg_experiences
+    where failed_attempts is not null
+    union all
+    select
+        stage_key,
+        'correction' as activity,
+        episode_id as subject,
+        prompt_tokens,
+        cached_tokens,
+        completion_tokens,
+        reasoning_tokens,
+        cost_usd,
+        failed_cost_usd,
+        latency_seconds,
+        failed_attempts,
+        error_kind
+    from stg_sft_rows
     where failed_attempts is not null
 )
 

@@ -23,7 +23,8 @@
 --   usable_rate_high   0 to 1
 -- formula: usable_rate = (ok_count + repaired_count) / (step_count - failed_call_count)
 -- source: Wilson (1927), Journal of the American Statistical Association 22, 209-212
--- left out: failed calls, from the rate; a service that fails says nothing about the agent's answers.
+-- left out: failed calls, from the rate; a service that fails says nothing about the agent's answers. Steps in other
+--     games, which transfer has.
 select
     cells.cell_id,
     cells.model_id,

@@ -9,9 +9,10 @@
 --   pathway                    text
 --   intervention               text
 --   replicate                  integer, from 0
---   activity                   text; exploration or evaluation (steps), judgment (looks back at an episode) or memory
---       (texts made of the episodes so far, between two explored episodes as well)
---   episode_count              episodes played, judged, or after which a memory was made; those with a call
+--   activity                   text; exploration, evaluation or transfer (steps; transfer is evaluation in games other
+--       than the cell's), judgment (looks back at an episode), memory (texts made of the episodes so far, between two
+--       explored episodes as well) or correction (better answers to the steps of an episode, to train on)
+--   episode_count              episodes played, judged, corrected, or after which a memory was made; those with a call
 --   call_count                 calls that a row rests on, from 1; all is told of calls as they were first made
 --   unanswered_count           calls among them that never got an answer
 --   unpriced_count             answered calls whose cost nobody knows
@@ -34,8 +35,8 @@
 --   latency_known_count        calls
 -- formula: usd_per_episode = cost_usd / episode_count; cached_share = cached_tokens / prompt_tokens of calls with both
 -- left out: who shares a stage with whom. Its calls were made once and count here in every cell that uses it, so sums
---     over cells count them again: model_cost has the totals. Calls that gave no row yet, of stages not ended, are
---     in the journal alone.
+--     over cells count them again: model_cost has the totals. Training takes time and no calls: its seconds are in
+--     training_updates. Calls that gave no row yet, of stages not ended, are in the journal alone.
 select
     cells.cell_id,
     cells.model_id,

@@ -13,10 +13,14 @@
 --   evaluation_valid_count         episodes
 --   evaluation_invalid_count       episodes lost to a failed call
 --   evaluation_missing_count       episodes not played
+--   transfer_requested_count       evaluation episodes in other games, all checkpoints
+--   transfer_valid_count           episodes
+--   transfer_invalid_count         episodes lost to a failed call
+--   transfer_missing_count         episodes not played
 --   exploration_requested_count    episodes; 0 for the pathway none
 --   exploration_valid_count        episodes
 --   exploration_invalid_count      episodes lost to a failed call
---   step_count                     steps of both phases
+--   step_count                     steps of both phases in the cell's own game; this and the next three
 --   failed_call_count              steps whose call failed
 --   unscored_step_count            steps with a verifier reward and no self-score
 --   history_cut_step_count         steps whose prompt did not hold all earlier episodes
@@ -30,6 +34,27 @@ with evaluations as (
         cast(sum(invalid_count) as bigint) as invalid_count
     from int_checkpoints
     group by cell_id
+),
+
+transfers as (
+    select
+        cells.cell_id,
+        cast(sum(links.episode_count) as bigint) as requested_count
+    from int_selected_cells as cells
+    inner join stg_cell_stages as links on cells.run_id = links.run_id and cells.cell_id = links.cell_id
+    where links.stage = 'transfer'
+    group by cells.cell_id
+),
+
+transferred as (
+    select
+        episodes.cell_id,
+        count(*) filter (where episodes.is_valid) as valid_count,
+        count(*) filter (where not episodes.is_valid) as invalid_count
+    from int_target_episodes as episodes
+    inner join int_selected_cells as cells on episodes.cell_id = cells.cell_id
+    where episodes.target_game != cells.game
+    group by episodes.cell_id
 ),
 
 explorations as (
@@ -65,6 +90,11 @@ select
     coalesce(evaluations.invalid_count, 0) as evaluation_invalid_count,
     coalesce(evaluations.requested_count - evaluations.valid_count - evaluations.invalid_count, 0)
         as evaluation_missing_count,
+    coalesce(transfers.requested_count, 0) as transfer_requested_count,
+    coalesce(transferred.valid_count, 0) as transfer_valid_count,
+    coalesce(transferred.invalid_count, 0) as transfer_invalid_count,
+    coalesce(transfers.requested_count, 0) - coalesce(transferred.valid_count, 0)
+    - coalesce(transferred.invalid_count, 0) as transfer_missing_count,
     cells.exploration_episode_count as exploration_requested_count,
     coalesce(explorations.valid_count, 0) as exploration_valid_count,
     coalesce(explorations.invalid_count, 0) as exploration_invalid_count,
@@ -75,5 +105,7 @@ select
     cells.is_instances_shared
 from int_selected_cells as cells
 left join evaluations on cells.cell_id = evaluations.cell_id
+left join transfers on cells.cell_id = transfers.cell_id
+left join transferred on cells.cell_id = transferred.cell_id
 left join explorations on cells.cell_id = explorations.cell_id
 left join steps on cells.cell_id = steps.cell_id

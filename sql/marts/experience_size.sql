@@ -10,12 +10,13 @@
 --   intervention    text
 --   replicate       integer, from 0
 --   checkpoint      exploration episodes the experience rests on
---   kind            text; history or memory
---   token_count     tokens the agent gets to read; this and the next three are null where error_kind is not
+--   kind            text; history, memory or weights
+--   token_count     tokens the agent gets to read, or that weights were trained on; this and the next three are null
+--       where error_kind is not
 --   steps_kept      steps the experience was made from
---   steps_dropped   steps that did not fit the history limit
+--   steps_dropped   steps that did not fit the history limit, or were not trained on
 --   tokens_dropped  tokens of these
---   error_kind      text; why a memory could not be built; null when it was
+--   error_kind      text; why it could not be built; null when it was
 -- left out: what was read between checkpoints; each exploration step records its own history_tokens_dropped.
 select
     cells.cell_id,

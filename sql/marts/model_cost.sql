@@ -4,9 +4,10 @@
 -- key: model_id, activity
 -- columns:
 --   model_id                   text
---   activity                   text; exploration or evaluation (steps), judgment (looks back at an episode) or memory
---       (texts made of the episodes so far, between two explored episodes as well)
---   episode_count              episodes played, judged, or after which a memory was made; those with a call
+--   activity                   text; exploration, evaluation or transfer (steps; transfer is evaluation in games other
+--       than the cell's), judgment (looks back at an episode), memory (texts made of the episodes so far, between two
+--       explored episodes as well) or correction (better answers to the steps of an episode, to train on)
+--   episode_count              episodes played, judged, corrected, or after which a memory was made; those with a call
 --   call_count                 calls that a row rests on, from 1; all is told of calls as they were first made
 --   unanswered_count           calls among them that never got an answer
 --   unpriced_count             answered calls whose cost nobody knows
@@ -29,7 +30,8 @@
 --   latency_known_count        calls
 -- formula: usd_per_episode = cost_usd / episode_count; cached_share = cached_tokens / prompt_tokens of calls with both
 -- left out: that two stages of different runs may have got one answer from the journal: each counts it, though it was
---     paid once. Manifests say what was paid when.
+--     paid once. Manifests say what was paid when. Training takes time and no calls: its seconds are in
+--     training_updates.
 with used_calls as (
     select
         cells.model_id,
@@ -55,8 +57,10 @@ with used_calls as (
         calls.cacheable_tokens
     from int_selected_cells as cells
     inner join int_cell_calls as calls on cells.cell_id = calls.cell_id
+    -- one cell's transfer may be another's own evaluation, and counts as that
     qualify row_number() over (
-        partition by calls.stage_key, calls.activity, calls.subject order by cells.cell_id
+        partition by calls.stage_key, if(calls.activity = 'transfer', 'evaluation', calls.activity), calls.subject
+        order by calls.activity, cells.cell_id
     ) = 1
 )
 

@@ -6,7 +6,7 @@
 --   run_id         text
 --   cell_id        text
 --   stage_key      text; joins the rows that the stage wrote, which need not be there yet
---   stage          text; explore, self_judge, build_experience or evaluate
+--   stage          text; explore, self_judge, build_experience, evaluate, or transfer: evaluated in another game
 --   checkpoint     exploration episodes behind the agent when the stage begins, from 0
 --   episode_count  episodes of the stage that the cell uses
 select

@@ -9,7 +9,7 @@
 --   model_revision             text; null where the back end has none
 --   game                       text
 --   game_version               integer, from 1
---   pathway                    text; none, history or memory
+--   pathway                    text; none, history, memory or training
 --   intervention               text; main, or the link of the chain that was replaced
 --   replicate                  integer, from 0
 --   base_seed                  integer
@@ -26,6 +26,8 @@
 --   evaluation_set             text; fixed or fresh
 --   history_token_limit        tokens
 --   history_cut                text; newest or oldest, the end that is cut at the limit
+--   explorer_id                text; who explored in its place; null where the model explored itself
+--   training                   text; JSON, how experience became weights; null where it did not
 --   score_aggregation          text; sum or mean of an episode's rewards
 --   reward_min                 game's unit; declared lowest reward of one evaluation step
 --   reward_max                 game's unit; declared highest
@@ -55,6 +57,8 @@ select
     evaluation_set,
     history_token_limit,
     history_cut,
+    explorer_id,
+    training,
     score_aggregation,
     reward_min,
     reward_max,

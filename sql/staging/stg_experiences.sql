@@ -7,13 +7,15 @@
 --   game                text
 --   pathway             text
 --   checkpoint          exploration episodes it rests on, from 0
---   kind                text; history or memory
---   text                text; the memory; null for history, which is the steps themselves
---   content_hash        text; SHA-256 of what the agent gets to read
---   token_count         tokens of what the agent gets to read
+--   kind                text; history, memory or weights
+--   text                text; the memory; null for history, which is the steps themselves, and for weights
+--   path                text; folder of the weights within the data folder; null for texts and before any update
+--   is_updated          true where weights changed with these episodes, false where they stayed; null for texts
+--   content_hash        text; SHA-256 of what the agent gets to read, or of the weights
+--   token_count         tokens of what the agent gets to read; tokens trained on, for weights
 --   source_episode_ids  list of text
 --   steps_kept          steps
---   steps_dropped       steps that did not fit the history limit
+--   steps_dropped       steps that did not fit the history limit, or were not trained on
 --   tokens_dropped      tokens of these
 --   prompt_tokens       tokens; this and the next five are null where the provider reported nothing
 --   cached_tokens       tokens; part of prompt_tokens
@@ -34,6 +36,8 @@ select
     checkpoint,
     kind,
     text,
+    path,
+    is_updated,
     content_hash,
     token_count,
     source_episode_ids,

@@ -24,6 +24,14 @@ def page(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Two models trained in each of two games, and tried in the other one."""
+    data = tmp_path_factory.mktemp("trained") / "data"
+    folder.make(data, games=("trust", "snake"), pathways=("none", "training"))
+    return Warehouse(data, materialize=True)
+
+
+@pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
     with Chromium(tmp_path_factory.mktemp("profile")) as opened:
         yield opened

@@ -8,14 +8,25 @@ from pathlib import Path
 from typing import Any
 
 from s3gym import storage
-from s3gym.records import Anchor, Cell, CellStage, Episode, Experience, Judgment, Run, Step
+from s3gym.records import (
+    Anchor,
+    Cell,
+    CellStage,
+    Episode,
+    Experience,
+    Judgment,
+    Run,
+    SftRow,
+    Step,
+    TrainingStep,
+)
 
 HOSTILE = "</script><img src=x onerror=\"window.hacked = true\"><!-- \u2028 & 'quoted' -->"
 INTERVAL = 2
 STEPS = 3
 TOP = {"trust": 30.0, "latent_chess": 1.0, "snake": 12.0, "minesweeper": 6.0}
 """Expert's mean score of each game that can be asked for; random's is a third of it."""
-TALENT = {"none": 0.0, "history": 0.28, "memory": 0.14}
+TALENT = {"none": 0.0, "history": 0.28, "memory": 0.14, "training": 0.3}
 
 
 def make(
@@ -27,7 +38,10 @@ def make(
     episodes: int = 4,
     reply: str = HOSTILE,
 ) -> None:
-    """Writes one run of every (model, game, pathway) with ``cycles`` checkpoints after the first."""
+    """Writes one run of every (model, game, pathway) with ``cycles`` checkpoints after the first.
+
+    What is trained in a game is tried in the others at the end.
+    """
     storage.open_folder(data)
     cells: list[Cell] = []
     links: list[CellStage] = []
@@ -41,6 +55,8 @@ def make(
                 cells.append(cell)
                 links.append(_link(cell, start, "evaluate", 0, episodes))
                 links += _cycles(data, cell, cycles, episodes, reply)
+                if pathway == "training":
+                    links += _transfers(data, cell, games, cycles, episodes, reply)
     run = Run(
         run_id="run-1",
         requested_at=datetime(2026, 11, 30, 12, tzinfo=UTC),
@@ -68,6 +84,19 @@ def _cycles(data: Path, cell: Cell, cycles: int, episodes: int, reply: str) -> l
         rows = _evaluation(key, cell.model_id, cell.game, cell.pathway, after, episodes, cycles, reply)
         _write(data, key, cell.game, rows)
         links.append(_link(cell, key, "evaluate", after, episodes))
+    return links
+
+
+def _transfers(data: Path, cell: Cell, games: Sequence[str], cycles: int, episodes: int, reply: str) -> list[CellStage]:
+    links = []
+    after = cycles * INTERVAL
+    for game in games:
+        if game != cell.game:
+            key = f"transfer-{cell.cell_id}-{game}-{after}"
+            rows = _evaluation(key, cell.model_id, game, cell.pathway, after, episodes, cycles, reply)
+            _write(data, key, game, rows)
+            start = f"evaluate-{_slug(cell.model_id)}-{game}-0"
+            links += [_link(cell, start, "transfer", 0, episodes), _link(cell, key, "transfer", after, episodes)]
     return links
 
 
@@ -113,6 +142,8 @@ def one_cell(model: str, game: str, pathway: str, cycles: int = 2, episodes: int
         evaluation_set="fixed",
         history_token_limit=100_000,
         history_cut="newest",
+        explorer_id=None,
+        training="{}" if pathway == "training" else None,
         score_aggregation="sum",
         reward_min=-TOP[game] / STEPS,
         reward_max=TOP[game] / STEPS,
@@ -245,6 +276,8 @@ def _judgments(cell: Cell, cycle: int) -> dict[str, list[Any]]:
 
 
 def _built(cell: Cell, checkpoint: int, reply: str) -> dict[str, list[Any]]:
+    if cell.pathway == "training":
+        return _trained(cell, checkpoint)
     is_memory = cell.pathway == "memory"
     row = Experience(
         stage_key=f"build_experience-{cell.cell_id}-{checkpoint // INTERVAL - 1}",
@@ -261,6 +294,66 @@ def _built(cell: Cell, checkpoint: int, reply: str) -> dict[str, list[Any]]:
         tokens_dropped=0,
     )
     return {"experiences": [row]}
+
+
+def _trained(cell: Cell, checkpoint: int) -> dict[str, list[Any]]:
+    cycle = checkpoint // INTERVAL - 1
+    rng = random.Random(f"{cell.cell_id}/{checkpoint}")
+    place: dict[str, Any] = {
+        "stage_key": f"build_experience-{cell.cell_id}-{cycle}",
+        "game": cell.game,
+        "checkpoint": checkpoint,
+    }
+    rows = [
+        SftRow(
+            **place,
+            episode_id=f"explore-{cell.cell_id}-{cycle}/{index}",
+            step_index=step,
+            self_score=1.0,
+            signal=1.0,
+            decision=decision,
+            reason={"kept": "top", "filtered": "rank"}[decision],
+            weight=1.0 if decision == "kept" else None,
+            reply=None,
+            trained_prompt_tokens=800 if decision == "kept" else None,
+            trained_reply_tokens=40 if decision == "kept" else None,
+        )
+        for index in range(cycle * INTERVAL, checkpoint)
+        for step in range(STEPS)
+        for decision in rng.choices(["kept", "filtered"])
+    ]
+    steps = [
+        TrainingStep(
+            **place,
+            update_step=step,
+            epoch=(step + 1) / 4,
+            row_count=2,
+            token_count=1680,
+            loss=round(2.0 / (1 + step + 4 * cycle) + rng.uniform(0, 0.2), 3),
+            gradient_norm=round(rng.uniform(0.5, 2.0), 3),
+            learning_rate=2e-4 * (1 - step / 4),
+            seconds=0.5,
+            peak_memory_bytes=3 * 2**29,
+        )
+        for step in range(4)
+    ]
+    row = Experience(
+        stage_key=place["stage_key"],
+        game=cell.game,
+        pathway=cell.pathway,
+        checkpoint=checkpoint,
+        kind="weights",
+        text=None,
+        path=f"weights/{place['stage_key']}",
+        is_updated=True,
+        content_hash=json.dumps([cell.cell_id, checkpoint]),
+        token_count=sum(row.trained_reply_tokens or 0 for row in rows),
+        source_episode_ids=sorted({row.episode_id for row in rows}),
+        steps_kept=sum(row.decision == "kept" for row in rows),
+        steps_dropped=sum(row.decision == "filtered" for row in rows),
+        tokens_dropped=0,
+    )
+    return {"experiences": [row], "sft_rows": rows, "training_steps": steps}
 
 
 def _anchors(game: str) -> list[Anchor]:

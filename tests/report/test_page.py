@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from s3gym.report.render import render
+from s3gym.warehouse import Warehouse
 from tests.report import folder
 from tests.report.chromium import Chromium
 
@@ -24,6 +26,18 @@ def test_every_chart_is_drawn_without_a_complaint_or_a_request(page: Path, brows
     assert browser.run("document.querySelectorAll('#improvement svg .mark-line path').length") == 2 * 3
     assert browser.complaints == []
     assert [url for url in browser.requests if not url.startswith(("file:", "about:"))] == []
+
+
+def test_charts_of_training_and_transfer_are_drawn(trained: Warehouse, tmp_path: Path, browser: Chromium) -> None:
+    browser.open(render(trained, tmp_path / "report.html"))
+    browser.run("window.dispatchEvent(new Event('beforeprint'))")
+    browser.wait(lambda: set(browser.run(STATES)) == {"drawn"}, "all charts")
+
+    # curves and losses of two models in two games; a map a model with two sources and two targets
+    assert browser.run("document.querySelectorAll('#training figure.chart svg').length") == 4 + 4
+    assert browser.run("document.querySelectorAll('#transfer figure.chart svg').length") == 2
+    assert browser.run("document.querySelectorAll('#transfer svg .mark-rect path').length") == 2 * 2 * 2
+    assert browser.complaints == []
 
 
 def test_a_chart_out_of_sight_waits(page: Path, browser: Chromium) -> None:

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.sql.lab import CELL, EPISODE, JUDGMENT, STEP, Lab, Turn
+from tests.sql.lab import CELL, EPISODE, JUDGMENT, SFT_ROW, STEP, Lab, Turn
 
 
 def offences(lab: Lab) -> set[str]:
@@ -105,3 +105,35 @@ def test_belief_above_one_is_found(lab: Lab) -> None:
     lab.add(explored={0: [1.0]})
     lab.part("judged", {"judgments": [replace(JUDGMENT, episode_id="cell-explore-0/0", success_belief=80.0)]})
     assert offences(lab) == {"score_range"}
+
+
+def test_only_steps_explored_before_an_update_are_trained_on(lab: Lab) -> None:
+    two = [Turn(1.0, 1.0), Turn(1.0, 1.0)]
+    lab.add(curve={0: [two]}, explored={0: [two], 3: [two]})
+    lab.add("other", explored={0: [two]})
+    # given the update after 3 episodes: the first is sound; held out, explored later, another cell's, and beyond the
+    # episode's two steps are not
+    sound = [replace(SFT_ROW, episode_id="cell-explore-0/0", step_index=index) for index in range(2)]
+    bad = [
+        replace(SFT_ROW, episode_id="cell-evaluate-0/0"),
+        replace(SFT_ROW, episode_id="cell-explore-3/3"),
+        replace(SFT_ROW, episode_id="other-explore-0/0"),
+        replace(SFT_ROW, episode_id="cell-explore-0/0", step_index=2),
+    ]
+    lab.train(3, sound + bad)
+    lab.train(6, [replace(SFT_ROW, episode_id="cell-explore-3/3")])
+
+    found = lab.open().sql("select checkpoint, episode_id, row_count from sft_from_exploration order by all").rows()
+    assert found == [
+        (3, "cell-evaluate-0/0", 1),
+        (3, "cell-explore-0/0", 1),
+        (3, "cell-explore-3/3", 1),
+        (3, "other-explore-0/0", 1),
+    ]
+
+
+def test_an_update_that_no_cell_asks_for_rests_on_nothing(lab: Lab) -> None:
+    lab.add(explored={0: [1.0]})
+    lab.part("stray", {"sft_rows": [replace(SFT_ROW, stage_key="stray", episode_id="cell-explore-0/0")]})
+
+    assert offences(lab) == {"sft_from_exploration"}

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from s3gym.records import CallFacts, Step
-from tests.sql.lab import EPISODE, EXPERIENCE, JUDGMENT, STEP, Lab, row
+from tests.sql.lab import EPISODE, EXPERIENCE, JUDGMENT, SFT_ROW, STEP, TRAINING_STEP, Lab, row
 
 Calls = list[CallFacts | None]
 """The steps of an episode; None is the turn of a scripted player."""
@@ -158,6 +158,47 @@ def test_a_shared_stage_counts_in_each_cell_and_once_in_all(lab: Lab) -> None:
     assert (total["episode_count"], total["call_count"], total["cost_usd"]) == (4, 4, 3.0)  # 2 x 1 + 2 x 0.5
     assert (total["prompt_tokens"], total["completion_tokens"]) == (60, 6)  # 2 x 10 + 2 x 20; 2 x 1 + 2 x 2
     assert total["usd_per_episode"] == 0.75  # 3 / 4
+
+
+def test_calls_in_other_games_are_told_apart_and_counted_once_in_all(lab: Lab) -> None:
+    # given a stage that is one cell's own evaluation and another cell's transfer
+    lab.add("snake", training="{}")
+    lab.add("tetris", game="tetris")
+    lab.link("evaluate", "own", 0, cell_id="snake")
+    lab.link("transfer", "shared", 0, cell_id="snake")
+    lab.link("transfer", "alone", 3, cell_id="snake")
+    lab.link("evaluate", "shared", 0, cell_id="tetris")
+    play(lab, "own", [[call(cost=1.0)]])
+    play(lab, "shared", [[call(cost=2.0)]])
+    play(lab, "alone", [[call(cost=4.0)]] * 5, checkpoint=3)  # 3 of them are asked for
+
+    warehouse = lab.open()
+
+    cells = warehouse.sql("select cell_id, activity, episode_count, cost_usd from cost order by all").rows()
+    assert cells == [
+        ("snake", "evaluation", 1, 1.0),
+        ("snake", "transfer", 4, 14.0),  # 2 + 3 * 4
+        ("tetris", "evaluation", 1, 2.0),
+    ]
+    total = warehouse.sql("select activity, episode_count, cost_usd from model_cost order by all").rows()
+    assert total == [("evaluation", 2, 3.0), ("transfer", 3, 12.0)]
+
+
+def test_better_answers_asked_for_to_train_on_cost_and_training_does_not(lab: Lab) -> None:
+    lab.add(training="{}")
+    asked = [
+        replace(SFT_ROW, episode_id="a", step_index=0, decision="corrected", **facts(call(10, 1, 1.0))),
+        replace(SFT_ROW, episode_id="a", step_index=1, decision="filtered", **facts(call(10, error_kind="timeout"))),
+        replace(SFT_ROW, episode_id="b", step_index=0, decision="corrected", **facts(call(20, 2, 2.0))),
+        replace(SFT_ROW, episode_id="b", step_index=1),
+    ]
+    lab.train(3, asked, [replace(TRAINING_STEP, seconds=60.0)])
+
+    found = row(lab.open(), "cost")
+
+    assert (found["activity"], found["episode_count"], found["call_count"]) == ("correction", 2, 3)
+    assert (found["prompt_tokens"], found["cost_usd"], found["unanswered_count"]) == (40, 3.0, 1)
+    assert (found["mean_latency_seconds"], found["usd_per_episode"]) == (None, 1.5)  # 3 / 2
 
 
 def test_totals_are_one_row_a_model(lab: Lab) -> None:

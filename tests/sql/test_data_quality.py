@@ -39,3 +39,13 @@ def test_cell_with_nothing_played_is_there_with_counts_of_zero(lab: Lab) -> None
         0,
         0,
     )
+
+
+def test_episodes_in_other_games_are_counted_apart(lab: Lab) -> None:
+    lab.add(curve={0: [1.0]})
+    lab.transfer(0, "tetris", [1.0, None, 1.0])
+    lab.link("transfer", "not there", 3)  # asks for 3 episodes
+    quality = row(lab.open(), "data_quality")
+    transfer = [quality[f"transfer_{name}_count"] for name in ("requested", "valid", "invalid", "missing")]
+    assert transfer == [6, 2, 1, 3]
+    assert (quality["evaluation_requested_count"], quality["step_count"], quality["failed_call_count"]) == (1, 1, 0)

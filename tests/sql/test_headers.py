@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from s3gym.resampling import refresh
 from s3gym.warehouse import LAYERS, Warehouse, dictionary, read_views
-from tests.sql.lab import EXPERIENCE, JUDGMENT, Lab, Turn
+from tests.sql.lab import EXPERIENCE, JUDGMENT, SFT_ROW, TRAINING_STEP, Lab, Turn
 
 VIEWS = read_views()
 KEYED = sorted(view.name for view in VIEWS.values() if view.layer != "checks")
@@ -32,7 +33,14 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     lab.link("build_experience", "built", 3, cell_id="history 0")
     judged = [replace(JUDGMENT, episode_id=f"history 0-explore-0/{index}") for index in range(2)]
     lab.part("built", {"experiences": [replace(EXPERIENCE, stage_key="built", failed_attempts=0)], "judgments": judged})
-    return lab.open()
+    trained = {"pathway": "training", "training": "{}"}
+    lab.add("training 0", {0: [0.0, 1.0, -1.0], 3: [1.0]}, {0: [[Turn(1.0, 2.0)]]}, start="y0 0", **trained)
+    lab.train(3, [replace(SFT_ROW, episode_id="training 0-explore-0/0")], [TRAINING_STEP], "training 0")
+    for checkpoint in (0, 3):
+        lab.transfer(checkpoint, "trust", [1.0, 2.0], "training 0")
+    warehouse = lab.open()
+    refresh(warehouse)
+    return warehouse
 
 
 def section(view: str, name: str) -> str:

@@ -15,7 +15,7 @@ TITLE = "Cost"
 ORDER = 70
 MARTS = ("model_cost", "cost")
 
-_ACTIVITIES = "array_position(['exploration', 'judgment', 'memory', 'evaluation'], activity)"
+_ACTIVITIES = "array_position(['exploration', 'judgment', 'memory', 'correction', 'evaluation', 'transfer'], activity)"
 _TOTALS = f"from model_cost order by model_id, {_ACTIVITIES}"
 _CELLS = f"""
     from cost
@@ -49,7 +49,7 @@ def build(warehouse: "Warehouse") -> str:
         fragments.lead(
             "Tokens, dollars and seconds are those of each call as it was first made, so that answers found again "
             "after a restart count once. The evaluation before any experience is made once for all pathways: a model's "
-            "total counts it once, each of its cells has it in full."
+            "total counts it once, each of its cells has it in full. Training makes no calls; its seconds stand there."
         ),
         fragments.tiles(_tiles(headline)),
     ]
@@ -84,7 +84,7 @@ def _columns() -> Sequence[Column]:
 
     return [
         Column("For", lambda r: r["activity"], "What the calls were made for", is_text=True),
-        Column("Episodes", lambda r: fragments.count(r["episode_count"]), "Played, judged or remembered"),
+        Column("Episodes", lambda r: fragments.count(r["episode_count"]), "Played, judged, remembered or corrected"),
         Column("Calls", lambda r: fragments.count(r["call_count"])),
         Column(
             "Failed attempts",

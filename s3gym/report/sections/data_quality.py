@@ -72,12 +72,19 @@ def _cell_columns(rows: Sequence[Row]) -> list[Column]:
     def counted(label: str, name: str, note: str = "") -> Column:
         return Column(label, lambda r: fragments.count(r[name]), note)
 
+    transfers = [
+        counted("Transfer asked for", "transfer_requested_count", "Held-out episodes in other games"),
+        counted("Transfer valid", "transfer_valid_count", "With a score"),
+        counted("Transfer invalid", "transfer_invalid_count", "A call failed: no score, in no mean"),
+        counted("Transfer missing", "transfer_missing_count", "Not played"),
+    ]
     return [
         *fragments.who(rows),
         counted("Evaluation asked for", "evaluation_requested_count", "Held-out episodes, all checkpoints"),
         counted("Evaluation valid", "evaluation_valid_count", "Held-out episodes with a score"),
         counted("Evaluation invalid", "evaluation_invalid_count", "A call failed: no score, in no mean"),
         counted("Evaluation missing", "evaluation_missing_count", "Held-out episodes not played"),
+        *(transfers if any(row["transfer_requested_count"] for row in rows) else []),
         counted("Exploration asked for", "exploration_requested_count", "Exploration episodes"),
         counted("Exploration valid", "exploration_valid_count", "Exploration episodes with a score"),
         counted("Exploration invalid", "exploration_invalid_count", "A call failed: no score"),
