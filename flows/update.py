@@ -143,9 +143,10 @@ def _tokenised(stage: Stage, model: Trainable, row: _Row) -> _Row:
     reply_count = len(example.tokens) - example.prompt_count
     if len(example.tokens) > stage.subject.training.row_tokens:
         return replace(row, choice=replace(choice, decision="filtered", reason="too_long", weight=None))
-    if is_own and (facts.prompt_tokens, facts.completion_tokens) != (example.prompt_count, reply_count):
+    counted = ((facts.prompt_tokens, example.prompt_count), (facts.completion_tokens, reply_count))
+    if is_own and any(told is not None and told != count for told, count in counted):
         return replace(row, choice=replace(choice, decision="filtered", reason="retokenised", weight=None))
-    return replace(row, example=replace(example, weight=choice.weight or 1.0))
+    return replace(row, example=replace(example, weight=1.0 if choice.weight is None else choice.weight))
 
 
 async def _train(

@@ -52,8 +52,8 @@ class TrainingSettings(_Frozen):
     """What ranks a step: its self-score, or the sum of self-scores from it to the end of its episode; ``auto``: as the
     game declares."""
     rule: Literal["top", "above", "weighted"] = "top"
-    """Kept are: the ``share`` that ranks highest in its game; what is above ``threshold``; the same as ``top``, each row
-    weighted by how far it stands above the lowest of them."""
+    """Kept are: the ``share`` that ranks highest, returns among steps that came after the same feedback; what is above
+    ``threshold``; the same as ``top``, weighted by how far each stands above the lowest it was ranked with."""
     share: Share = 0.5
     threshold: float = 0.0
     correct: bool = False
@@ -64,7 +64,7 @@ class TrainingSettings(_Frozen):
     """With fewer there is no update, and the weights stay as they were."""
     method: Literal["lora", "full"] = "lora"
     start: Literal["last", "base"] = "last"
-    """``last``: from the last weights, on what was explored since; ``base``: from the untrained model, on all so far."""
+    """``last``: from the last weights, on what was explored since; ``base``: from untrained ones, on all so far."""
     rank: Count = 16
     alpha: Count = 32
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
@@ -170,7 +170,7 @@ class RunConfig(_Frozen):
     memory_source: Literal["history", "recursive"] = "history"
     training: TrainingSettings = TrainingSettings()
     transfer: Literal["off", "last", "every"] | None = None
-    """Checkpoints whose experience is also evaluated in other games; None: ``last`` for training, ``off`` for others."""
+    """Checkpoints whose experience is evaluated in other games too; None: ``last`` for training, ``off`` for others."""
     transfer_games: tuple[str, ...] = ()
     """Empty means all of the suite."""
     temperature: float | None = Field(None, ge=0)

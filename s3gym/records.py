@@ -281,7 +281,7 @@ class TrainingStep:
     learning_rate: float
     seconds: float
     peak_memory_bytes: int | None
-    """Of the process (CPU) or of the device, since the update began; null where it is not known."""
+    """Of the device since the update began, or (CPU) of the process since it began; null where it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -119,7 +119,8 @@ def subjects_of(config: RunConfig) -> tuple[list[Subject], tuple[str, ...]]:
             try:
                 model.identity()
                 if pathway.IS_TRAINED:
-                    _check_trainable(model)
+                    for game in played:
+                        _check_trainable(model, _training(entry, game, config))
             except MissingPackage as error:
                 left_out[f"{model.model_id}, pathway {pathway_id}, is left out: {error}"] = None
                 continue
@@ -203,12 +204,17 @@ def _load_explorer(entry: ModelEntry, games: Iterable[AnyGame], config: RunConfi
     return _load_model(given, games)
 
 
-def _check_trainable(model: Model) -> None:
+def _check_trainable(model: Model, training: TrainingSettings) -> None:
     """Raises ConfigError unless the model can be trained here, MissingPackage when something for it is missing."""
     if not isinstance(model, Trainable):
         raise ConfigError(
             f"pathway training: {model.model_id!r} cannot be trained; name a model that is computed here, such as "
             "local:smollm2, or give a hosted_vllm/<name> with base_url the `weights` it is trained from"
+        )
+    if model.is_only_adapted and training.method == "full":
+        raise ConfigError(
+            f"pathway training: the server of {model.model_id!r} loads adapters and no whole models; "
+            'use training.method = "lora"'
         )
     model.training_identity()
 

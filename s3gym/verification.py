@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from s3gym import storage
 from s3gym.config import RunConfig
 from s3gym.errors import Explained
+from s3gym.models.local.weights import digest_of
 from s3gym.protocol.judge import parse_judgment
 from s3gym.protocol.verify import differences
 from s3gym.records import Episode, Step
@@ -71,7 +72,7 @@ def verify_folder(data: Path) -> Iterator[Verdict]:
     for table in ("judgments", "experiences"):
         for path in storage.visible_files(data, table):
             for row in storage.read_part(data, table, path.parent.name, path.stem):
-                problems = _judgment(row) if table == "judgments" else _experience(row)
+                problems = _judgment(row) if table == "judgments" else _experience(data, row)
                 if problems:
                     yield Verdict(f"{table} of {row['stage_key'][:12]}", problems)
     for part in storage.parts_of(data, ""):
@@ -119,7 +120,13 @@ def _judgment(row: dict[str, Any]) -> list[str]:
     ]
 
 
-def _experience(row: dict[str, Any]) -> list[str]:
+def _experience(data: Path, row: dict[str, Any]) -> list[str]:
+    if row["path"] is not None and (data / row["path"]).is_dir():  # they may have been let go
+        found = digest_of(data / row["path"])
+        if found != row["content_hash"]:
+            return [
+                f"checkpoint {row['checkpoint']}, {row['path']}: has {found[:12]}, stored {row['content_hash'][:12]}"
+            ]
     if row["text"] is None or sha256(row["text"].encode()).hexdigest() == row["content_hash"]:
         return []
     return [f"checkpoint {row['checkpoint']}, text: does not have the stored content_hash"]

@@ -167,9 +167,7 @@ class Reader(ABC):
         """The immediate reward one would guess from the stated rules; what a myopic player scores with."""
 
     def expect(self, observation: str, action: str) -> float | None:
-        """The immediate reward to be expected in honesty, from the stated rules and what ``observation`` shows; None:
-        unknown.
-        """
+        """The immediate reward that can honestly be expected from rules and ``observation``; None where it cannot."""
         return self.glance(observation, action)
 
     def facts(self, before: str, action: str, after: str) -> Iterable[Fact]:

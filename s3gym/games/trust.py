@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import product, repeat
+from itertools import pairwise, product, repeat
 from math import inf, sqrt
 from typing import ClassVar, Literal, NamedTuple
 
@@ -264,7 +264,7 @@ class TrustReader(Reader):
             return None
         record = _read_record(observation)
         answers = [theirs for _, theirs in record]
-        alike = [theirs for index, (_, theirs) in enumerate(record) if index and record[index - 1 : index] == record[-1:]]
+        alike = [after[1] for before, after in pairwise(record) if before == record[-1]]
         overall = (answers.count(C) + 1) / (len(answers) + 2)
         chance = (alike.count(C) + overall) / (len(alike) + 1)
         return round(chance * PAYOFF[action, C] + (1 - chance) * PAYOFF[action, D], 3)

@@ -182,6 +182,9 @@ class TrainingFailed(Exception):
 class Trainable(Protocol):
     """A back end whose model can also be trained, in this process."""
 
+    is_only_adapted: bool
+    """True where answers come from a server that loads adapters and nothing else."""
+
     def training_identity(self) -> dict[str, Any]:
         """Everything beside settings and examples that can change what training makes, JSON-able; part of its keys."""
 

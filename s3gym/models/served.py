@@ -35,6 +35,8 @@ _moving = threading.Lock()
 class ServedModel(ApiModel):
     """One model behind vLLM, and the weights it is trained from here."""
 
+    is_only_adapted = True
+
     def __init__(
         self, model_id: str, base_url: str, revision: str | None, prices: Prices | None, trainee: local.LocalModel
     ) -> None:

@@ -25,6 +25,7 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 
 from s3gym.models.local import adapters  # noqa: E402
 from s3gym.models.local.loading import UnusableModel, read_model  # noqa: E402
+from s3gym.models.local.weights import digest_of
 from tests.models.test_training import ASKED, PLAIN, contents, made  # noqa: E402
 
 ADAPTER = "adapter_model.safetensors"
@@ -68,7 +69,7 @@ def copied(weights: Weights, folder: Path, tensors: dict[str, Any] | None = None
         (folder / name).write_bytes(content)
     if tensors is not None:
         save_file(tensors, folder / ADAPTER, metadata={"format": "pt"})
-    return Weights(folder=folder, digest=adapters.digest_of(folder), name="other")
+    return Weights(folder=folder, digest=digest_of(folder), name="other")
 
 
 # --- what is written

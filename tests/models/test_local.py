@@ -396,9 +396,9 @@ def test_what_changes_an_answer_is_in_the_identity_and_nothing_else(tiny: Path) 
     plain = identity()
     assert plain == identity("?batch=8&dtype=fp32") == identity("?cache=0.5")
     assert plain.keys() == {
-        *("local", "weights", "revision", "dtype", "batch", "device", "torch", "transformers"),
+        *("local", "weights", "revision", "dtype", "batch", "answers", "device", "torch", "transformers"),
     }
-    for options in ("?batch=1", "?dtype=bf16"):
+    for options in ("?batch=1", "?dtype=bf16", "?answers=legal"):
         assert identity(options) != plain
     assert identity(revision="mine") != plain
     json.dumps(plain)

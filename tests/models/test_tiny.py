@@ -128,7 +128,8 @@ def test_it_has_about_a_million_parameters_and_a_token_a_byte(plain: Any, tokeni
 
 
 def test_it_sees_what_stands_around_a_head_and_the_end_of_other_states(tokenizer: Any) -> None:
-    board = "Step 2 of 9. Heading: UP.\n  0 1 2 3\n0 # # # #\n1 # A . #\n2 # H T #\n3 # # # #\nBody, head to tail: (2,1) (2,2)"
+    rows = ("  0 1 2 3", "0 # # # #", "1 # A . #", "2 # H T #", "3 # # # #")
+    board = "\n".join(["Step 2 of 9. Heading: UP.", *rows, "Body, head to tail: (2,1) (2,2)"])
 
     # left a wall, right the tail, up an apple, down a wall: the third letter of three sides, the second of one
     assert shown(tokenizer, board) == "cfhl"
@@ -159,9 +160,11 @@ def test_it_judges_and_remembers_nothing_at_once() -> None:
 # --- choosing -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.id)
-def test_the_answer_is_the_one_likeliest_to_be_written(game: Any, plain: Any, tokenizer: Any) -> None:
-    for steps in (0, 3, 6):
+@pytest.mark.parametrize(("game", "times"), [(SNAKE, (0, 3, 6)), (TRUST, (0, 3, 6)), (MINESWEEPER, (4,))])
+def test_the_answer_is_the_one_likeliest_to_be_written(
+    game: Any, times: tuple[int, ...], plain: Any, tokenizer: Any
+) -> None:
+    for steps in times:
         env = observed(game, seed=steps, steps=steps)
         request = request_of(game, env)
         prompt = tokenizer.apply_chat_template(list(request.messages), add_generation_prompt=True, tokenize=False)
@@ -190,7 +193,12 @@ def test_likelihoods_in_the_tree_are_those_of_each_answer_alone(
     engine = Engine(load_folder(folder, "fp32", "cpu"), frozenset(), 2, prefix_bytes=2**28)
     seen: list[list[float]] = []
     drawn = engine._drawn
-    monkeypatch.setattr(engine, "_drawn", lambda values, row: (seen.append(values.tolist()), drawn(values, row))[1])
+
+    def watched(values: Any, row: Any) -> int:
+        seen.append(values.tolist())
+        return drawn(values, row)
+
+    monkeypatch.setattr(engine, "_drawn", watched)
     choices = tuple(tuple(line.encode()) for line in LINES)
     for text in ("Well? ", "x" * 127, "x" * 128, "Which way now? " * 20):  # less than a block, to more than two
         prompt = list(text.encode())

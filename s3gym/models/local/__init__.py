@@ -1,10 +1,12 @@
-"""Language models in this process, through transformers: ``local:<folder, .gguf file, hub id or smollm2>?<options>``.
+"""Language models in this process, through transformers: ``local:<name>?<options>``.
 
-Options: ``batch`` (rows computed together, 8), ``dtype`` (``fp32`` or ``bf16``), ``cache`` (GiB for beginnings of
-prompts that are kept, 2), ``answers`` (``free``: it writes them; ``legal``: a step is answered by the action that it is
-likeliest to write, of all that the game can read from the state, without a self-score). Answers are greedy unless a temperature above 0 is set; then the request's seed draws them
-from the whole distribution. On one machine the same request has the same answer, whoever is computed beside it and
-whatever was kept; batch and dtype change its last digits and are part of every key. Only this package imports torch.
+A name is a folder, a .gguf file, a hub id, ``smollm2`` or ``tiny``; see ``weights``. Options: ``batch`` (rows computed
+together, 8), ``dtype`` (``fp32`` or ``bf16``), ``cache`` (GiB for beginnings of prompts that are kept, 2), ``answers``
+(``free``: it writes them; ``legal``, which ``tiny`` does unless told otherwise: a step is answered by that action of
+all the game's reader names in which the answer is likeliest to begin, without a self-score).
+Answers are greedy unless a temperature above 0 is set; then the request's seed draws them from the whole distribution.
+On one machine the same request has the same answer, whoever is computed beside it and whatever was kept; batch and
+dtype change its last digits and are part of every key. Only this package imports torch.
 """
 
 import asyncio
@@ -37,9 +39,9 @@ from s3gym.models.local.weights import (
     find,
     need,
 )
+from s3gym.models.scripted import NOTHING_TO_RETAIN, UNKNOWN
 from s3gym.records import CallFacts
 from s3gym.registry import UnknownName
-from s3gym.models.scripted import NOTHING_TO_RETAIN, UNKNOWN
 from s3gym.transcript import CURRENT_CLOSE, CURRENT_OPEN, NO_SCORE, Message, answer_line, between
 
 if TYPE_CHECKING:
@@ -90,6 +92,7 @@ class LocalModel:
     endpoint = "local"
     is_free = False
     """So that its answers, which took minutes, are kept in the journal."""
+    is_only_adapted = False
 
     def __init__(self, model_id: str, name: str, options: Options, revision: str | None) -> None:
         self.model_id = model_id

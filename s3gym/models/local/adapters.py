@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from safetensors.torch import save_file
 from s3gym.config import TrainingSettings
 from s3gym.models.base import TrainingFailed, Weights
 from s3gym.models.local.loading import DTYPES, UnusableModel
+from s3gym.models.local.weights import digest_of
 
 CONFIG, ADAPTER = "adapter_config.json", "adapter_model.safetensors"
 ORIGIN = "s3gym.json"
@@ -98,16 +98,6 @@ def check(weights: Weights) -> None:
     found = digest_of(weights.folder)
     if found != weights.digest:
         raise UnusableModel(f"{weights.folder} holds weights {found}, expected {weights.digest}; {remedy}")
-
-
-def digest_of(folder: Path) -> str:
-    """SHA-256 of the bytes of its safetensors files, one after the other by name."""
-    digest = sha256()
-    for path in sorted(folder.glob("*.safetensors")):
-        with path.open("rb") as file:
-            while block := file.read(2**22):
-                digest.update(block)
-    return digest.hexdigest()
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from s3gym.models.base import Change, Example, TrainingFailed, Weights
 from s3gym.models.local import adapters
 from s3gym.models.local.adapters import Base
 from s3gym.models.local.loading import read_model
+from s3gym.models.local.weights import digest_of
 
 _LESS = "lower training.batch_tokens or training.row_tokens, or set training.checkpointing = true"
 
@@ -65,7 +66,7 @@ def train(task: Task, tokenizer: Any, on_update: Callable[[Change], None], is_st
         finally:
             gc.collect()
             _give_back(task.device)
-        return adapters.digest_of(partial)
+        return digest_of(partial)
 
 
 def _make(

