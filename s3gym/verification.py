@@ -121,12 +121,9 @@ def _judgment(row: dict[str, Any]) -> list[str]:
 
 
 def _experience(data: Path, row: dict[str, Any]) -> list[str]:
-    if row["path"] is not None and (data / row["path"]).is_dir():  # they may have been let go
-        found = digest_of(data / row["path"])
-        if found != row["content_hash"]:
-            return [
-                f"checkpoint {row['checkpoint']}, {row['path']}: has {found[:12]}, stored {row['content_hash'][:12]}"
-            ]
+    if row["path"] is not None and not (data / f"{row['path']}.removed").exists():  # let go by ``training.keep``
+        if digest_of(data / row["path"]) != row["content_hash"]:
+            return [f"{row['path']}: does not have the stored content_hash"]
     if row["text"] is None or sha256(row["text"].encode()).hexdigest() == row["content_hash"]:
         return []
     return [f"checkpoint {row['checkpoint']}, text: does not have the stored content_hash"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from s3gym import plan, storage, subjects
+from s3gym import storage, subjects
 from s3gym.config import ConfigError, load_config
 from s3gym.games.trust import GAME as TRUST
 from s3gym.models.base import ModelError

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from s3gym.errors import MissingPackage
 from s3gym.models import load_model as model_named
 from s3gym.models import local
 from s3gym.models.base import Completion, Decoding, ModelError, Request, Scene
@@ -458,7 +459,7 @@ def test_what_is_not_installed_is_told_with_its_command(
     if module == "gguf":
         monkeypatch.setattr(weights, "smollm2_file", lambda: Path("any.gguf"))
 
-    with pytest.raises(MissingWeights, match=told):
+    with pytest.raises(MissingPackage, match=told):
         model_named(f"local:{name}").check()
 
 
