@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil
 from statistics import fmean
 from typing import Literal
 
@@ -32,7 +33,6 @@ Reason = Literal[
     "no_self_score",
     "unknown_return",  # a later step of its episode has no self-score
     "ranked_low",  # below the share
-    "tied",  # no higher than the best left out, or all are equal
     "below_threshold",
     "not_corrected",  # asked for a better action, the model gave none
     "too_long",  # more than ``row_tokens``
@@ -91,20 +91,20 @@ def select(
     have one. Scores are ranked together. Returns are ranked among the steps that were decided on with the same
     feedback, because what is still to come depends on where an episode stands as much as on the action.
 
-    A step that only equals the best one left out is left out as well, so that the share is never exceeded and scores
-    that tell nothing apart train nothing. Where more than the share are equal and highest, it is drawn from them.
+    The share is rounded up, and steps that equal the last of it are kept with it: which of them were better, nobody
+    can tell. For the same reason the lowest are never kept, unless the share is 1: scores that tell nothing apart train
+    nothing.
 
     Args:
         steps: of all episodes the update rests on, each episode's in order.
         settings: the rule, the share or threshold, the signal.
         game_signal: the signal where the settings say ``auto``.
-        seed: of the draws and of ``shuffle_scores``.
+        seed: of ``shuffle_scores``.
     """
     rng = random.Random(seed)
     scores = [step.self_score for step in steps]
     if settings.shuffle_scores:
         scores = _dealt_anew(scores, rng)
-    lots = [rng.random() for _ in steps]
     is_return = (game_signal if settings.signal == "auto" else settings.signal) == "return"
     signals = _returns(steps, scores) if is_return else scores
     rivals = _feedback_before(steps) if is_return else [None] * len(steps)
@@ -121,7 +121,7 @@ def select(
         if settings.rule == "above":
             choices |= _above(ranked, settings.threshold)
         else:
-            choices |= _top(ranked, settings.share, lots)
+            choices |= _top(ranked, settings.share)
     if settings.rule == "weighted":
         choices |= _weighted(choices, groups.values())
     return [choices[index] for index in range(len(steps))]
@@ -208,23 +208,16 @@ def _above(ranked: Mapping[int, float], threshold: float) -> dict[int, Choice]:
     }
 
 
-def _top(ranked: Mapping[int, float], share: float, lots: Sequence[float]) -> dict[int, Choice]:
+def _top(ranked: Mapping[int, float], share: float) -> dict[int, Choice]:
     """The highest ``share`` of steps that are ranked together, by index."""
-    order = sorted(ranked, key=lambda index: (-ranked[index], lots[index]))
-    signals = [ranked[index] for index in order]
-    count = int(Fraction(str(share)) * len(order))  # 0.29 of 100 are 29, which floating point would make 28
-    tied = None
-    if count < len(order):
-        left_out, is_level = signals[count], signals[0] == signals[-1]
-        if is_level or signals[: count + 1].count(left_out) > 1:
-            tied = left_out
-        if is_level or left_out < signals[0]:
-            count = sum(1 for signal in signals if signal > left_out)
+    order = sorted(ranked.values(), reverse=True)
+    count = ceil(Fraction(str(share)) * len(order))  # 0.07 of 100 are 7, which floating point would make 8
+    cut = order[count - 1]
     return {
         index: Choice("kept", "ranked_high", signal, 1.0)
-        if place < count
-        else Choice("filtered", "tied" if signal == tied else "ranked_low", signal)
-        for place, (index, signal) in enumerate(zip(order, signals, strict=True))
+        if share == 1 or (signal >= cut and signal > order[-1])
+        else Choice("filtered", "ranked_low", signal)
+        for index, signal in ranked.items()
     }
 
 

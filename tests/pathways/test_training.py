@@ -64,14 +64,14 @@ def test_the_share_that_ranks_highest_is_kept() -> None:
 @pytest.mark.parametrize(
     ("share", "steps", "count"),
     [
-        (0.5, 1, 0),
-        (0.5, 5, 2),
+        (0.5, 1, 0),  # the only one is the lowest
+        (0.5, 5, 3),
         (1.0, 5, 5),
-        (0.29, 100, 29),  # 0.29 * 100 is 28.999999999999996
-        (0.1, 9, 0),
+        (0.07, 100, 7),  # 0.07 * 100 is 7.000000000000001
+        (0.1, 9, 1),
     ],
 )
-def test_the_share_is_rounded_down(share: float, steps: int, count: int) -> None:
+def test_the_share_is_rounded_up(share: float, steps: int, count: int) -> None:
     assert len(kept(chosen(block([float(index) for index in range(steps)]), share=share))) == count
 
 
@@ -81,35 +81,19 @@ def test_the_share_is_of_the_steps_that_have_a_rank() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scores", "reasons"),
+    ("scores", "places"),
     [
-        # half of six are three: 7 and two of the four 2s, which are as high as the best left out
-        ([2, 7, 2, 2, 0, 2], "tied high tied tied low tied"),
-        ([1, 0, 0, 1, 0, 0], "high tied tied high tied tied"),
-        # the third highest and the fourth differ
-        ([3, 1, 3, 1, 3, 1], "high low high low high low"),
-        ([1, 1, 1, 1], "tied tied tied tied"),
-        ([1], "tied"),
+        # half of six are three: 7 and 2s, of which there are four; 0 is the lowest
+        ([2, 7, 2, 2, 0, 2], [0, 1, 2, 3, 5]),
+        # half of six are three, and the third is as low as the lowest
+        ([1, 0, 0, 1, 0, 0], [0, 3]),
+        ([3, 1, 3, 1, 3, 1], [0, 2, 4]),
+        ([1, 1, 1, 1], []),
+        ([1], []),
     ],
 )
-def test_a_step_that_equals_the_best_left_out_is_left_out(scores: list[float | None], reasons: str) -> None:
-    words = {"high": "ranked_high", "low": "ranked_low", "tied": "tied"}
-
-    assert [c.reason for c in chosen(block(scores), share=0.5)] == [words[word] for word in reasons.split()]
-
-
-def test_where_more_than_the_share_are_highest_it_is_drawn_from_them() -> None:
-    steps = block(*[[1.0, 1.0, 1.0, 0.0]] * 10)
-
-    times = [0] * 40
-    for seed in range(200):
-        choices = chosen(steps, share=0.5, seed=seed)
-        assert sorted(c.reason for c in choices) == ["ranked_high"] * 20 + ["ranked_low"] * 10 + ["tied"] * 10
-        for index in kept(choices):
-            times[index] += 1
-    # each of thirty is kept in two thirds of 200 draws: 133, with a standard deviation of sqrt(200 * 2/9) = 7
-    assert all(times[index] == 0 if index % 4 == 3 else abs(times[index] - 133) < 5 * 7 for index in range(40))
-    assert chosen(steps, share=0.5) == chosen(steps, share=0.5)
+def test_equals_are_kept_together_and_the_lowest_never(scores: list[float | None], places: list[int]) -> None:
+    assert kept(chosen(block(scores), share=0.5)) == places
 
 
 def test_a_share_of_all_keeps_all() -> None:
@@ -162,8 +146,8 @@ def test_returns_are_ranked_among_steps_decided_on_with_the_same_feedback() -> N
 
     # returns to come: 6 6 1 | 3 1 0 | 5 4 4
     assert [choice.signal for choice in choices] == [6, 6, 1, 3, 1, 0, 5, 4, 4]
-    # at first 6, 3, 5: one of three. after a: 6, 0, 4: one of three. after b: 1, 1, 4: one of three
-    assert kept(choices) == [0, 1, 8]
+    # at first 6, 3, 5: two of three. after a: 6, 0, 4: two. after b: 1, 1, 4: 4, the others are the lowest
+    assert kept(choices) == [0, 1, 6, 7, 8]
     # all together, four of nine would be 6, 6, 5 and one of the 4s, most of them early
     assert {choice.reason for choice in choices} == {"ranked_high", "ranked_low"}
 
@@ -180,7 +164,7 @@ def test_equal_returns_are_equal_whatever_the_rounding() -> None:
     choices = chosen(told([(0.1, ""), (0.2, ""), (0.3, "")], [(0.3, ""), (0.2, ""), (0.1, "")]), "return")
 
     assert [choices[0].signal, choices[3].signal] == [0.6, 0.6]
-    assert [choices[0].reason, choices[3].reason] == ["tied", "tied"]
+    assert [choices[0].reason, choices[3].reason] == ["ranked_low", "ranked_low"]  # nothing tells them apart
 
 
 def test_a_return_over_an_unknown_score_is_unknown() -> None:
@@ -197,7 +181,7 @@ def test_an_unusable_step_counts_for_those_before_it_and_is_not_kept() -> None:
 
     # returns 6 5 | 3 0; at first 6 beats 3, and the last has none beside it
     assert [choice.signal for choice in choices] == [6, 5, 3, 0]
-    assert [choice.reason for choice in choices] == ["ranked_high", "unusable_action", "ranked_low", "tied"]
+    assert [choice.reason for choice in choices] == ["ranked_high", "unusable_action", "ranked_low", "ranked_low"]
 
 
 def test_weights_of_returns_are_heights_above_the_lowest_beside_them() -> None:
@@ -300,12 +284,10 @@ def test_in_every_block(
             assert choice.decision == "filtered" and choice.weight is None
     weights = [choice.weight for choice in choices if choice.weight is not None]
     assert not weights or sum(weights) / len(weights) == pytest.approx(1)
-    if rules["rule"] != "above":
-        assert len(kept(choices)) <= rules["share"] * len(steps) + 1e-9
     if rules["rule"] == "top" and rules["signal"] == "score":
-        others = [choice.signal for choice in choices if choice.reason in ("ranked_low", "tied")]
+        others = [choice.signal for choice in choices if choice.reason == "ranked_low"]
         high = [choice.signal for choice in choices if choice.decision == "kept"]
-        assert all(a is not None and b is not None and a <= b for a in others for b in high)
+        assert all(a is not None and b is not None and a < b for a in others for b in high)
 
 
 # --- controls and secrecy -----------------------------------------------------------------------------------
