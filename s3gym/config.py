@@ -5,6 +5,7 @@ checked where they are looked up (``plan``); here are types, ranges and the name
 """
 
 import difflib
+import importlib.util
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,9 @@ SCALES: dict[str, dict[str, Any]] = {
 class ConfigError(Explained, ValueError):
     """The request is wrong; the message names the setting, the value, and what to do."""
 
+
+TRAINING_PACKAGES = ("torch", "transformers", "peft")
+"""Without them a run that names no model leaves the pathway training out."""
 
 MOST = 2**63 - 1
 """Largest integer a table holds."""
@@ -136,16 +140,32 @@ class GameSettings(_Frozen):
     """Changes to the run's ``training`` in this game."""
 
 
-class RunConfig(_Frozen):
-    """One request. Every field is a key of the TOML file and of ``--set``."""
-
-    scale: Literal["smoke", "small", "paper"] = "small"
-    models: tuple[ModelEntry, ...] = (
+def embedded_models() -> tuple[ModelEntry, ...]:
+    """Those a run has that names none: what each must show is known beforehand."""
+    players = (
         ModelEntry(id="player:learner"),
         ModelEntry(id="player:myopic"),
         ModelEntry(id="player:random", pathways=("none",)),
         ModelEntry(id="player:expert", pathways=("none",)),
     )
+    if not all(importlib.util.find_spec(name) for name in TRAINING_PACKAGES):
+        return players
+    trained = ModelEntry(
+        id="local:tiny",
+        pathways=("none", "training"),
+        games=("snake", "trust"),
+        explorer="player:random?confidence=honest",
+        training={"learning_rate": 3e-3, "batch": 16, "epochs": 3},
+    )
+    return (*players, trained)
+
+
+class RunConfig(_Frozen):
+    """One request. Every field is a key of the TOML file and of ``--set``."""
+
+    scale: Literal["smoke", "small", "paper"] = "small"
+    models: tuple[ModelEntry, ...] = Field(default_factory=lambda: embedded_models())
+    """Scripted players, and where it can be trained a model of random weights."""
     games: tuple[str, ...] = ()
     """Empty means the suite."""
     suite: Literal["paper", "full"] = "full"
