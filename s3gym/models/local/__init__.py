@@ -59,6 +59,8 @@ VERSION = 1
 TRAINING_VERSION = 1
 """Raised when our way of training, or of finding the tokens of an answer, changes what it makes."""
 MOST_ROWS = 256
+MOST_READ = 32
+"""Tokens of an answer that is chosen among others; of those that are equal so far it is the first."""
 ENDING = f" Score: {NO_SCORE}"
 """What is the same in all answers that are chosen."""
 UNTOLD = {"judge": UNKNOWN, "remember": NOTHING_TO_RETAIN}
@@ -158,10 +160,10 @@ class LocalModel:
         """One answer, or ModelError: the prompt fills the context, the time is up, or nothing was said."""
         if self._name == TINY and request.purpose in UNTOLD:
             return Completion(text=UNTOLD[request.purpose])
-        actions = self._actions(request)
+        actions = {self._beginning(action): action for action in reversed(self._actions(request))}
         prompt = self._prompt(request.messages)
         tokens = cast(list[int], self._tokenizer(prompt, add_special_tokens=False).input_ids)
-        choices = tuple(self._beginning(action) for action in actions)
+        choices = tuple(reversed(actions))
         room = self._context - len(tokens) - max(map(len, choices), default=0)
         if room < 1:
             told = f"the prompt has {len(tokens)} tokens, {self.model_id} reads {self._context} with the answer"
@@ -175,7 +177,7 @@ class LocalModel:
             finish_reason="stop" if continued.is_finished else "length",
         )
         if choices:
-            text = answer_line(actions[choices.index(tuple(continued.tokens))], None)
+            text = answer_line(actions[tuple(continued.tokens)], None)
             return Completion(text=text, facts=replace(facts, completion_tokens=self.count_tokens(text)))
         said = self._tokenizer.decode(continued.tokens, skip_special_tokens=True)
         if prompt.rstrip().endswith(OPENING):  # the template has opened the thought
@@ -196,10 +198,10 @@ class LocalModel:
         return sorted(set(request.scene.reader.actions(state)))
 
     def _beginning(self, action: str) -> tuple[int, ...]:
-        """An answer up to the comma behind its action, which tells it from longer ones."""
+        """An answer up to the comma behind its action, which tells it from longer ones, and no more than tells most."""
         if action not in self._beginnings:
             line = answer_line(action, None).removesuffix(ENDING)
-            self._beginnings[action] = tuple(self._tokenizer(line, add_special_tokens=False).input_ids)
+            self._beginnings[action] = tuple(self._tokenizer(line, add_special_tokens=False).input_ids)[:MOST_READ]
         return self._beginnings[action]
 
     async def _continued(
@@ -324,7 +326,7 @@ class LocalModel:
     def _loaded(self) -> Any:
         """A new engine, with weights of its own: those of the untrained model are never touched."""
         from s3gym.models.local.engine import Engine
-        from s3gym.models.local.loading import load_model
+        from s3gym.models.local.loading import BUILDING, load_model
 
         folder, adapt, trained = self._weights.folder(True), None, self._trained
         if trained is not None:
@@ -336,7 +338,8 @@ class LocalModel:
                 adapt = partial(adapters.applied, weights=trained, base=base)
             else:
                 folder = trained.folder
-        model = load_model(folder, self.options.dtype, self._device, adapt)
+        with BUILDING:
+            model = load_model(folder, self.options.dtype, self._device, adapt)
         return Engine(model, self._stops, self.options.batch, int(self.options.cache * GIB))
 
 

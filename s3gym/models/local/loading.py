@@ -1,5 +1,6 @@
 """Loads and converts with transformers, quietly, and makes sure that our attention computes what the library's does."""
 
+import threading
 from collections.abc import Callable
 from contextlib import redirect_stderr
 from io import StringIO
@@ -17,6 +18,10 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 AGREEMENT = {"fp32": 0.9999, "bf16": 0.99}
 """Least correlation of our logits with the library's; rounding alone leaves more."""
 _SERVE_IT = "serve it with a program of its own, such as vLLM, and use hosted_vllm/<name> with base_url"
+
+BUILDING = threading.Lock()
+"""Held while a model is read or an adapter put on it: both libraries change what all threads build modules with, and
+a new adapter draws its weights from numbers that all threads share."""
 
 _library: Any = transformers  # it is typed here and there only
 _library.logging.set_verbosity_error()

@@ -22,7 +22,7 @@ from s3gym.config import TrainingSettings
 from s3gym.models.base import Change, Example, TrainingFailed, Weights
 from s3gym.models.local import adapters
 from s3gym.models.local.adapters import Base
-from s3gym.models.local.loading import read_model
+from s3gym.models.local.loading import BUILDING, read_model
 from s3gym.models.local.weights import digest_of
 
 _LESS = "lower training.batch_tokens or training.row_tokens, or set training.checkpointing = true"
@@ -75,13 +75,15 @@ def _make(
     """Reads, trains and writes; its tensors go with it."""
     is_whole, settings = task.settings.method == "full", task.settings
     source = task.start.folder if is_whole and task.start else task.base.folder
-    model = read_model(source, "fp32" if is_whole else task.dtype, task.device)
-    _check(task.examples, model)
     with _seeded(task.seed, task.device):
-        if not is_whole and task.start is None:
-            model = adapters.fresh(model, settings)
-        elif not is_whole and task.start is not None:
-            model = adapters.resumed(model, task.start, task.base, settings)
+        with BUILDING:
+            model = read_model(source, "fp32" if is_whole else task.dtype, task.device)
+            _check(task.examples, model)
+            if not is_whole and task.start is None:
+                torch.manual_seed(task.seed)
+                model = adapters.fresh(model, settings)
+            elif not is_whole and task.start is not None:
+                model = adapters.resumed(model, task.start, task.base, settings)
         is_mixed = is_whole and task.dtype == "bf16"
         fit(model, task.examples, settings, seed=task.seed, is_mixed=is_mixed, tell=on_update, is_stopped=is_stopped)
     if is_whole:
