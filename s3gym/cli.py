@@ -311,6 +311,50 @@ def anchors(games: tuple[str, ...], episodes: int, data: Path | None, out: Path)
         measuring.measure_for_folder(games, episodes, data)
 
 
+@main.command()
+@click.option("--game", "games", multiple=True, help="Repeatable; default: all.")
+@click.option("--scale", type=click.Choice(["smoke", "small", "paper"]), default="small", show_default=True)
+@click.option(
+    "--gain",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Look for a gain of this size, as a share of the way from the random to the expert player.",
+)
+@click.option(
+    "--power",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.8,
+    show_default=True,
+    help="Chance to find it.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="Two-sided chance of a false alarm; divide it by the number of cells that are judged together.",
+)
+@click.option(
+    "--correlation",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.5,
+    show_default=True,
+    help="Assumed, of the scores of agent and control on one instance.",
+)
+@click.option(
+    "--persistence",
+    type=click.FloatRange(0, 1),
+    default=0.5,
+    show_default=True,
+    help="Assumed: share of a difference's variance that its instance brings back at every checkpoint.",
+)
+def power(games: tuple[str, ...], scale: str, gain: float | None, **assumed: float) -> None:
+    """Say, before anything is spent, how small a gain a scale would show, and what a gain of --gain needs."""
+    from s3gym.power import Assumptions
+    from s3gym.terminal import power
+
+    power.show_power(games, scale, gain, Assumptions(**assumed))
+
+
 @main.group(cls=_Commands)
 def models() -> None:
     """See what a model can do."""

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from s3gym import derived
 from s3gym.errors import Explained
 from s3gym.records import SHIPPED_ANCHORS, TABLES
+from s3gym.reference import PUBLISHED
 from s3gym.registry import UnknownName
 from s3gym.storage import (
     REQUEST_TABLES,
@@ -41,19 +42,6 @@ LAYERS = ("staging", "intermediate", "marts", "checks")
 """Folders of ``sql/``; a file reads its own layer and those before it, never a later one."""
 
 ALL_RUNS = "all"
-
-PUBLISHED_TRAINING = Path(__file__).with_name("reference") / "training_qwen3_8b.csv"
-"""Published figures that ours are shown beside; a blank is not published."""
-_PUBLISHED_SCHEMA = pa.schema(
-    [
-        *((name, pa.string()) for name in ("game", "model")),
-        *((name, pa.int64()) for name in ("evaluation_episode_count", "checkpoint_count")),
-        *((f"{name}_score", pa.float64()) for name in ("initial", "trained_avg", "trained_max", "last")),
-        ("auc_plus", pa.float64()),
-        *((name, pa.int64()) for name in ("compared_count", "above_count")),
-        *((name, pa.string()) for name in ("note", "source")),
-    ]
-)
 
 _WRITE_DICTIONARY = "python -c \"from s3gym.warehouse import dictionary; print(dictionary(), end='')\" > sql/README.md"
 _READS = re.compile(r"\b(?:from|join)\s+([a-z]\w*)")
@@ -200,7 +188,8 @@ class Warehouse:
     def _make_raw(self) -> None:
         self._connection.execute("create schema raw")
         self._store("shipped_anchors", _read_shipped(SHIPPED_ANCHORS, schema("anchors")))
-        self._store("published_training", _read_shipped(PUBLISHED_TRAINING, _PUBLISHED_SCHEMA))
+        for table, (file, columns) in PUBLISHED.items():
+            self._store(table, _read_shipped(file, columns))
         for table, files in self._files.items():
             if not files:
                 self._store(table, schema(table).empty_table())

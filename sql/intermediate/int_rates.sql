@@ -1,13 +1,15 @@
--- Rates with their intervals, one row a rate: over steps, and over the checkpoints of trained cells.
+-- Rates with their intervals, one row a rate: over steps, over judged episodes, and over the checkpoints of trained
+-- cells.
 --
 -- grain: cell, phase, rate
 -- key: cell_id, phase, rate_name
 -- columns:
 --   cell_id      text
 --   phase        text; exploration or evaluation
---   rate_name    text; agreement, over_confidence, under_confidence or usable, and above_start of checkpoints
---   event_count  steps, or checkpoints
---   trial_count  steps, or checkpoints; 0 where the rate is unknown
+--   rate_name    text; agreement, over_confidence, under_confidence or usable of steps; over_claiming or
+--       under_claiming of judged episodes; above_start of checkpoints
+--   event_count  steps, episodes or checkpoints
+--   trial_count  the same; 0 where the rate is unknown
 --   rate         0 to 1; null where trial_count is 0
 --   rate_low     0 to 1; 95 % Wilson interval
 --   rate_high    0 to 1
@@ -31,6 +33,19 @@ with rates as (
     cross join (
         values ('agreement'), ('over_confidence'), ('under_confidence'), ('usable')
     ) as listed (rate_name)
+    union all
+    select
+        judged.cell_id,
+        'exploration' as phase,
+        listed.rate_name,
+        count(*) filter (
+            where judged.is_success = (listed.rate_name = 'under_claiming')
+            and (judged.success_belief > 0.5) = (listed.rate_name = 'over_claiming')
+        ) as event_count,
+        count(*) filter (where judged.is_success is not null and judged.success_belief is not null) as trial_count
+    from int_judged_episodes as judged
+    cross join (values ('over_claiming'), ('under_claiming')) as listed (rate_name)
+    group by judged.cell_id, listed.rate_name
     union all
     select
         cell_id,

@@ -32,7 +32,9 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
             )
     lab.link("build_experience", "built", 3, cell_id="history 0")
     judged = [replace(JUDGMENT, episode_id=f"history 0-explore-0/{index}") for index in range(2)]
-    lab.part("built", {"experiences": [replace(EXPERIENCE, stage_key="built", failed_attempts=0)], "judgments": judged})
+    lab.part("built", {"experiences": [replace(EXPERIENCE, stage_key="built", failed_attempts=0)]})
+    lab.link("self_judge", "judged", 0, cell_id="history 0")
+    lab.part("judged", {"judgments": judged})
     trained = {"pathway": "training", "training": "{}"}
     lab.add("training 0", {0: [0.0, 1.0, -1.0], 3: [1.0]}, {0: [[Turn(1.0, 2.0)]]}, start="y0 0", **trained)
     lab.train(3, [replace(SFT_ROW, episode_id="training 0-explore-0/0")], [TRAINING_STEP], "training 0")
