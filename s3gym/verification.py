@@ -121,9 +121,10 @@ def _judgment(row: dict[str, Any]) -> list[str]:
 
 
 def _experience(data: Path, row: dict[str, Any]) -> list[str]:
-    if row["path"] is not None and not (data / f"{row['path']}.removed").exists():  # let go by ``training.keep``
-        if digest_of(data / row["path"]) != row["content_hash"]:
-            return [f"{row['path']}: does not have the stored content_hash"]
+    path = row["path"]
+    is_there = path is not None and not (data / f"{path}.removed").exists()  # else let go by ``training.keep``
+    if is_there and digest_of(data / path) != row["content_hash"]:
+        return [f"{path}: does not have the stored content_hash"]
     if row["text"] is None or sha256(row["text"].encode()).hexdigest() == row["content_hash"]:
         return []
     return [f"checkpoint {row['checkpoint']}, text: does not have the stored content_hash"]

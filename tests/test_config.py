@@ -1,5 +1,6 @@
 """What a request may say, who wins, and how a wrong one is told."""
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,21 @@ def test_small_is_the_default_scale() -> None:
     assert load_config(None, {}) == load_config(None, {"scale": "small"})
 
 
-def test_the_default_players_are_two_readers_and_two_controls_without_experience() -> None:
+@pytest.mark.parametrize("is_there", [True, False])
+def test_the_default_players_are_two_readers_two_controls_and_one_to_train(
+    is_there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: is_there or name != "peft")
+
     config = load_config(None, {})
 
-    assert [(entry.id, entry.pathways) for entry in config.models] == [
-        ("player:learner", None),
-        ("player:myopic", None),
-        ("player:random", ("none",)),
-        ("player:expert", ("none",)),
+    trained = [("local:tiny", ("none", "training"), ("snake", "trust"))]
+    assert [(entry.id, entry.pathways, entry.games) for entry in config.models] == [
+        ("player:learner", None, None),
+        ("player:myopic", None, None),
+        ("player:random", ("none",), None),
+        ("player:expert", ("none",), None),
+        *(trained if is_there else []),
     ]
 
 

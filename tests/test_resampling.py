@@ -304,7 +304,7 @@ def test_estimates_are_the_marts_own_numbers(lab: Lab) -> None:
 def test_tables_are_made_once_for_the_same_rows(lab: Lab) -> None:
     fill(lab)
     before = lab.open()
-    assert before.derived.missing == ("intervals", "noise_floors")
+    assert before.derived.missing == ("intervals", "noise_floors", "coupling_tests")
     assert before.sql("from metric_intervals").height == 0
     assert before.outdated() >= {"stg_intervals", "metric_intervals", "noise_floor", "improvement_verdict"}
     assert "improvement" not in before.outdated()
@@ -328,7 +328,9 @@ def test_new_episodes_make_the_tables_anew_and_leave_those_of_other_runs(lab: La
     assert names == ["run-1", "run-1.b"]
     manifest = storage.manifest_path(lab.data, "later-evaluate-3")
     manifest.write_text(manifest.read_text() + " ")
-    assert Warehouse(lab.data).derived.missing == ("intervals", "noise_floors"), "a part made again under its name"
+    assert Warehouse(lab.data).derived.missing == ("intervals", "noise_floors", "coupling_tests"), (
+        "a part made again under its name"
+    )
 
 
 def test_sql_reads_and_says_what_it_lacks(lab: Lab) -> None:

@@ -1,5 +1,6 @@
 """The whole chain at smoke scale, in Prefect."""
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from flows.benchmark import BODIES, Todo, measure, todo
 from flows.caching import results_folder
 from s3gym import storage
-from s3gym.config import load_config
+from s3gym.config import TRAINING_PACKAGES, load_config
 from s3gym.games.trust import GAME as TRUST
 from s3gym.models.base import ModelError
 from s3gym.models.scripted import PlayerModel
@@ -18,13 +19,15 @@ from tests.flows.conftest import run
 from tests.flows.tables import contents
 
 
-def test_the_default_request_is_four_players_on_three_pathways(smoke: Path) -> None:
+def test_the_default_request_is_four_players_on_three_pathways_and_a_model_that_is_trained(smoke: Path) -> None:
     cells = Warehouse(smoke).sql("select distinct model_id, pathway from int_selected_cells order by all").rows()
 
     controls = [("player:expert", "none"), ("player:random", "none")]
+    is_trained = all(importlib.util.find_spec(name) for name in TRAINING_PACKAGES)
     assert sorted(cells) == sorted(
         [
             *controls,
+            *[("local:tiny", way) for way in ("none", "training") if is_trained],
             *[(f"player:{name}", way) for name in ("learner", "myopic") for way in ("history", "memory", "none")],
         ]
     )
@@ -105,7 +108,10 @@ def test_a_new_game_version_reruns_the_cells_of_that_game_only(smoke: Path, monk
 
     stale = todo(make_plan(load_config(None, {"scale": "smoke"})), smoke)
 
-    assert {piece.cell.record.game for piece in stale} == {"trust"}
+    others = [piece for piece in stale if piece.cell.record.game != "trust"]
+    assert len(stale) > len(others)
+    # what was learnt elsewhere was tried in it too
+    assert {stage.subject.game.id for piece in others for stage in piece.stages} <= {"trust"}
 
 
 def test_a_failing_cell_harms_no_other_and_goes_on_next_time(

@@ -25,7 +25,7 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 
 from s3gym.models.local import adapters  # noqa: E402
 from s3gym.models.local.loading import UnusableModel, read_model  # noqa: E402
-from s3gym.models.local.weights import digest_of
+from s3gym.models.local.weights import digest_of  # noqa: E402
 from tests.models.test_training import ASKED, PLAIN, contents, made  # noqa: E402
 
 ADAPTER = "adapter_model.safetensors"

@@ -50,8 +50,8 @@ def test_coupling_says_rho_and_what_it_rests_on(tmp_path: Path) -> None:
     built = judge_coupling.build(lab.open())
 
     # agreement 0, 1/2, 1; gains 1, 2, 3
-    assert "snake: ρ = +1.00 over 3 blocks of 1 cells" in words(built)
-    assert "Over all games together: ρ = +1.00 over 3 blocks of 1 cells" in words(built)
+    assert "snake: ρ = +1.00 (no interval) over 3 blocks of 1 cell" in words(built)
+    assert "Over all games together: ρ = +1.00 (no interval) over 3 blocks of 1 cell" in words(built)
     (blocks,) = [chart["blocks"] for chart in datasets(built)]
     assert [block["agreement"] for block in blocks] == [0.0, 0.5, 1.0]
 
@@ -62,7 +62,7 @@ def test_coupling_of_equal_judgments_says_that_it_is_not_defined(tmp_path: Path)
 
     built = words(judge_coupling.build(lab.open()))
 
-    assert "ρ is not defined, all judgments or all gains are alike (3 blocks of 1 cells)" in built
+    assert "ρ is not defined, all judgments or all gains are alike (3 blocks of 1 cell)" in built
     assert "0.00" not in built
 
 

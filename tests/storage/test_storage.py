@@ -314,7 +314,7 @@ def test_another_schema_version_is_refused_for_reading_and_writing(tmp_path: Pat
 
     for opening in (storage.open_folder, storage.check_version):
         with pytest.raises(
-            StorageError, match="has schema version 99, this s3gym reads 2; use the s3gym that wrote it"
+            StorageError, match="has schema version 99, this s3gym reads 3; use the s3gym that wrote it"
         ):
             opening(tmp_path)
 
