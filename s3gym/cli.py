@@ -424,3 +424,19 @@ def bench_harness(
     if env is not None and not has_inspect:
         raise click.UsageError("--env is where inspect_ai is installed: give --inspect as well")
     sys.exit(timing.bench_harness(Load(latency, in_flight, episodes), has_inspect, env, output))
+
+
+@bench.command("training")
+@click.option("--model", help="local:<folder>, local:smollm2 ...; default: a random one of 10 million parameters.")
+@click.option("--tokens", type=click.IntRange(min=64), default=400, show_default=True, help="Of a row.")
+@click.option("--batch", type=click.IntRange(1, 256), default=4, show_default=True, help="Rows at once.")
+@click.option("--steps", type=click.IntRange(min=1), default=4, show_default=True, help="Of an update.")
+@click.option("--new-tokens", type=click.IntRange(min=1), default=32, show_default=True, help="Most of an answer.")
+@click.option("--repeat", type=click.IntRange(min=1), default=3, show_default=True, help="Passes; the best counts.")
+@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def bench_training(output: str, **given: Any) -> None:
+    """Time an update and an evaluation with its weights, beside transformers and peft alone."""
+    from s3gym.bench.training import Load
+    from s3gym.terminal import comparing
+
+    sys.exit(comparing.bench_training(Load(**given), output))

@@ -72,4 +72,23 @@ class NoiseFloor:
     permutation_count: int
 
 
-DERIVED: dict[str, type] = {"intervals": Interval, "noise_floors": NoiseFloor}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CouplingTest:
+    """How sure one can be of a rank correlation of ``judge_coupling``. Table ``coupling_tests``."""
+
+    unit: str
+    game: str
+    """``*`` is all games together."""
+    quality: str
+    low: float | None
+    high: float | None
+    status: str
+    """``ok``, ``too_few`` (units, or cells to draw from), ``undefined`` (a series is constant), ``undefined_in_draws``
+    (it is in some draw) or ``no_spread`` (all draws alike)."""
+    p_value: float | None
+    """Two-sided; null where no two cells of a game can change places."""
+    resample_count: int
+    permutation_count: int
+
+
+DERIVED: dict[str, type] = {"intervals": Interval, "noise_floors": NoiseFloor, "coupling_tests": CouplingTest}

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from s3gym import storage
-from s3gym.derived import PERMUTATIONS, RESAMPLES, SEED, Interval, NoiseFloor
+from s3gym import coupling, storage
+from s3gym.derived import PERMUTATIONS, RESAMPLES, SEED, CouplingTest, Interval, NoiseFloor
 from s3gym.warehouse import Warehouse
 
 Floats = NDArray[np.float64]
@@ -39,6 +39,8 @@ FLOOR_METRICS = ("auc_plus", "max", "naba", "gain")
 _NEVER_NEGATIVE = ("auc_plus", "auc_minus", "naba")
 _SAME = 1e-9
 """Relative; numbers closer than this differ by rounding."""
+_ALL_GAMES = "*"
+"""As in the view ``judge_coupling``."""
 _BATCH = 1_000
 """Draws held in memory at once."""
 
@@ -53,6 +55,11 @@ _SCORES = """
     select cell_id, checkpoint, seed, unit_id, stratum, block_id, final_score
     from int_held_out_scores
     order by cell_id, checkpoint, seed
+"""
+_UNITS = """
+    select unit, quality, game, cell_id, place, judgment, gain
+    from judge_coupling_units
+    order by game, cell_id, unit, quality, place
 """
 _CONTRASTS = {
     "over_control": "select cell_id, control_cell_id from control_gain where control_cell_id is not null",
@@ -376,9 +383,10 @@ def refresh(warehouse: Warehouse) -> None:
     if not warehouse.derived.missing:
         return
     study = _Study(warehouse)
-    tables: dict[str, list[Interval] | list[NoiseFloor]] = {
+    tables: dict[str, list[Interval] | list[NoiseFloor] | list[CouplingTest]] = {
         "intervals": list(study.intervals()),
         "noise_floors": list(study.noise_floors()),
+        "coupling_tests": list(study.coupling_tests()),
     }
     for table in warehouse.derived.missing:
         warehouse.fill(table, tables[table])
@@ -393,6 +401,7 @@ class _Study:
         self._cells = warehouse.sql(_CELLS).to_dicts()
         self._curves = _curves(warehouse.sql(_SCORES).to_dict(as_series=False), self._cells)
         self._contrasts = {name: dict(warehouse.sql(query).rows()) for name, query in _CONTRASTS.items()}
+        self._units = warehouse.sql(_UNITS).to_dicts()
         self._quantiles = warehouse.sql("from int_t_quantiles order by degrees_of_freedom").to_numpy()
 
     def intervals(self) -> Iterator[Interval]:
@@ -440,6 +449,42 @@ class _Study:
                         permutation_count=count,
                         **values,
                     )
+
+    def coupling_tests(self) -> Iterator[CouplingTest]:
+        """Of every unit and quality, for each game and for all of them."""
+        groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = defaultdict(list)
+        for row in self._units:
+            for game in (row["game"], _ALL_GAMES):
+                groups[row["unit"], game, row["quality"]].append(row)
+        for (unit, game, quality), rows in groups.items():
+            units = _paired(rows)
+            rng = _stream("coupling", unit, game, quality)
+            yield CouplingTest(
+                unit=unit,
+                game=game,
+                quality=quality,
+                **coupling.interval(units, _cells_drawn(units, rng), self._quantiles),
+                p_value=coupling.p_value(units, rng, PERMUTATIONS),
+                resample_count=RESAMPLES,
+                permutation_count=PERMUTATIONS,
+            )
+
+
+def _paired(rows: Sequence[Mapping[str, Any]]) -> coupling.Units:
+    """Those of which both numbers are known."""
+    known = [row for row in rows if row["judgment"] is not None and row["gain"] is not None]
+    cell, game, place = (np.array([row[name] for row in known], dtype=np.str_) for name in ("cell_id", "game", "place"))
+    judgment, gain = (np.array([row[name] for row in known], dtype=np.float64) for name in ("judgment", "gain"))
+    return coupling.Units(cell, game, place, judgment, gain)
+
+
+def _cells_drawn(units: coupling.Units, rng: np.random.Generator) -> dict[str, Floats]:
+    """How often each cell was drawn from those of its game."""
+    drawn: dict[str, Floats] = {}
+    for game in sorted(set(units.games.values())):
+        cells = [cell for cell, own in units.games.items() if own == game]
+        drawn |= dict(zip(cells, _multiplicities(len(cells), rng, RESAMPLES).T, strict=True))
+    return drawn
 
 
 def _curves(scores: Mapping[str, Sequence[Any]], cells: Sequence[Mapping[str, Any]]) -> dict[str, Curve]:

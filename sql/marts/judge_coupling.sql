@@ -3,57 +3,35 @@
 -- grain: unit, game or all of them, quality of judgment
 -- key: unit, game, quality
 -- columns:
---   unit          text; block: of judge_coupling_blocks, against its gain; cell: over all it explored, against its naba
---   game          text; * is all games together
---   quality       text; agreement, or accuracy: the error with its sign turned, so that more is better
---   unit_count    blocks or cells in which both numbers are defined, from 0
---   cell_count    cells they are of
---   status        text; ok, too_few (below 3) or undefined (all judgments or all gains are alike)
---   spearman      -1 to 1; null unless status is ok
---   pearson       -1 to 1; null unless status is ok
---   lowest_gain   mean gain, or naba in episodes, of the third of units with the poorest judgment; null without any
---   highest_gain  the same, of the third with the best
---   tertile_gap   highest_gain - lowest_gain
+--   unit           text; block: judgment in it against the gain over it; cell: of all it explored against its naba
+--   game           text; * is all games together
+--   quality        text; agreement, or accuracy: the error with its sign turned, so that more is better
+--   unit_count     blocks or cells in which both numbers are defined, from 0
+--   cell_count     cells they are of
+--   status         text; ok, too_few (below 3) or undefined (all judgments or all gains are alike)
+--   spearman       -1 to 1; null unless status is ok
+--   spearman_low   -1 to 1; 95 % interval, over draws of cells; null where cells are too few or too much alike
+--   spearman_high  -1 to 1
+--   p_value        above 0 to 1; two-sided, of spearman where cells of a game change places; null where none can
+--   pearson        -1 to 1; null unless status is ok
+--   lowest_gain    mean gain, or naba in episodes, of the third of units with the poorest judgment; null without any
+--   highest_gain   the same, of the third with the best
+--   tertile_gap    highest_gain - lowest_gain
 -- formula: pearson = correlation of the numbers, spearman of their mid-ranks. Third = floor(3 (units below + half of
 --     those alike) / units), so that equal units stay together: where many are, a third may be empty.
 -- source: S3Gym, arXiv 2608.31100; Spearman (1904), American Journal of Psychology 15, 72-101
--- left out: interventions, whose judgments or links are not the agent's own. Blocks of one cell are not independent,
---     and a correlation over all games mixes what differs between them with what differs within: no p is given, and
---     none of this says that judging well is the cause.
-with units as (
+-- left out: interventions. A correlation over all games mixes what differs between them with what differs within; none
+--     of this says that judging well is the cause. The interval and p_value are null until they have been computed;
+--     what they rest on is said in s3gym/coupling.py.
+with judged as (
     select
-        'block' as unit,
-        game,
+        unit,
         cell_id,
-        agreement,
-        -error as accuracy,
-        gain
-    from judge_coupling_blocks
-    where intervention = 'main'
-    union all
-    select
-        'cell' as unit,
-        judges.game,
-        judges.cell_id,
-        judges.agreement,
-        -judges.nmae as accuracy,
-        curves.naba as gain
-    from judge_reliability as judges
-    inner join improvement as curves on judges.cell_id = curves.cell_id
-    where judges.phase = 'exploration' and judges.intervention = 'main'
-),
-
-judged as (
-    -- numbers that differ by rounding alone are equal
-    select
-        units.unit,
-        units.cell_id,
-        qualities.quality,
-        round(case qualities.quality when 'agreement' then units.agreement else units.accuracy end, 9) as judgment,
-        round(units.gain, 9) as gain,
-        unnest([units.game, '*']) as game
-    from units
-    cross join (values ('agreement'), ('accuracy')) as qualities (quality)
+        quality,
+        judgment,
+        gain,
+        unnest([game, '*']) as game
+    from judge_coupling_units
 ),
 
 ranked as (
@@ -109,6 +87,9 @@ select
     coalesce(found.cell_count, 0) as cell_count,
     coalesce(found.status, 'too_few') as status,
     case when found.status = 'ok' then found.spearman end as spearman,
+    tests.low as spearman_low,
+    tests.high as spearman_high,
+    tests.p_value,
     case when found.status = 'ok' then found.pearson end as pearson,
     found.lowest_gain,
     found.highest_gain,
@@ -116,3 +97,5 @@ select
 from asked
 left join correlations as found
     on asked.unit = found.unit and asked.game = found.game and asked.quality = found.quality
+left join stg_coupling_tests as tests
+    on asked.unit = tests.unit and asked.game = tests.game and asked.quality = tests.quality

@@ -1,4 +1,4 @@
-"""How well an agent scores its own steps: agreement with the verifier, and on which side it errs."""
+"""How well an agent scores its own steps: agreement with the verifier, on which side it errs, and what a score says."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,19 @@ if TYPE_CHECKING:
 
 TITLE = "Judge reliability"
 ORDER = 30
-MARTS = ("judge_reliability",)
+MARTS = ("judge_reliability", "judge_discrimination", "judge_calibration")
 
 _CELLS = """
-    from judge_reliability
-    order by phase desc, model_id, intervention != 'main', intervention, game, pathway, replicate, cell_id
+    select
+        judges.*,
+        told.positive_count / nullif(told.scored_count, 0) as positive_share,
+        told.kappa,
+        told.auroc
+    from judge_reliability as judges
+    inner join judge_discrimination as told on judges.cell_id = told.cell_id and judges.phase = told.phase
+    order by
+        judges.phase desc, judges.model_id, judges.intervention != 'main', judges.intervention, judges.game,
+        judges.pathway, judges.replicate, judges.cell_id
 """
 _SHARES = """
     unpivot (
@@ -38,16 +46,39 @@ _SHARES = """
     into name verdict value share
     order by game, phase desc, judge, cell_id, verdict
 """
+_BINS = """
+    select
+        *,
+        bin + 1 as tenth,
+        model_id || if(intervention = 'main', '', ' · ' || intervention) || if(replicate = 0, '', ' · ' || replicate)
+            as judge
+    from judge_calibration
+    order by game, phase desc, model_id, intervention != 'main', intervention, pathway, replicate, cell_id, bin
+"""
+DIAGRAM_HEIGHT = 170
 VERDICTS = {
     "under_confidence": ("under-confident", "var(--under)"),
     "agreement": ("agrees with the verifier", "var(--agree)"),
     "over_confidence": ("over-confident", "var(--over)"),
 }
+BIN_COLUMNS = (
+    "cell_id",
+    "judge",
+    "pathway",
+    "tenth",
+    "self_score_min",
+    "self_score_max",
+    "positive_share",
+    "positive_share_low",
+    "positive_share_high",
+    "step_count",
+)
+"""What a diagram holds of its rows."""
 PHASES = {"exploration": "Exploration", "evaluation": "Evaluation (held-out)"}
 
 
 def build(warehouse: "Warehouse") -> str:
-    """Stacked shares, exploration and evaluation side by side a game, then a table a phase with intervals."""
+    """Stacked shares and diagrams, exploration and evaluation side by side a game, then a table a phase."""
     rows = warehouse.sql(_CELLS).to_dicts()
     if not rows:
         return fragments.notice(
@@ -61,6 +92,7 @@ def build(warehouse: "Warehouse") -> str:
         ),
         _key(),
         _shares(warehouse.sql(_SHARES).to_dicts()),
+        *_diagrams(warehouse.sql(_BINS).to_dicts()),
     ]
     for phase, name in PHASES.items():
         found = [row for row in rows if row["phase"] == phase]
@@ -95,6 +127,74 @@ def _shares(shares: Sequence[Row]) -> Markup:
                 figures.append(charts.figure(chart, {"shares": rows}, caption, description, height))
         parts.append(charts.grid(figures, "wide"))
     return Markup("\n").join(parts)
+
+
+def _diagrams(bins: Sequence[Row]) -> list[Markup]:
+    if not bins:
+        return []
+    chart = _diagram(sorted({row["pathway"] for row in bins}))
+    parts = [
+        Markup("<h3>What a self-score says</h3>"),
+        fragments.lead(
+            "How often steps were rewarded, from those that the agents of a game scored lowest to those that they "
+            "scored highest, a line a model and pathway, with 95 % intervals. Where self-scores say something, lines "
+            "rise; where they say nothing, lines lie level on the dashed rule, the share of all steps of the game."
+        ),
+        fragments.pathway_key(row["pathway"] for row in bins),
+    ]
+    for game in sorted({row["game"] for row in bins}):
+        figures = []
+        for phase, name in PHASES.items():
+            rows = [row for row in bins if (row["game"], row["phase"]) == (game, phase)]
+            caption = f"{game}: {name.lower()}"
+            description = f"Share of rewarded steps by tenths of the self-scores, lowest first; {caption}."
+            if rows:
+                data: dict[str, Sequence[Row]] = {
+                    "bins": [{column: row[column] for column in BIN_COLUMNS} for row in rows],
+                    "game": [{"share": rows[0]["game_positive_share"]}],
+                }
+                figures.append(charts.figure(chart, data, caption, description, DIAGRAM_HEIGHT))
+        parts.append(charts.grid(figures, "wide"))
+    return parts
+
+
+def _diagram(pathways: Sequence[str]) -> dict[str, Any]:
+    import altair as alt
+
+    share = alt.Scale(domain=[0, 1])
+    base = alt.Chart(alt.NamedData("bins")).encode(
+        x=alt.X(
+            "tenth:Q",
+            title="self-scores of the game, from the lowest tenth to the highest",
+            axis=alt.Axis(tickMinStep=1, grid=False),
+            scale=alt.Scale(domain=[1, 10]),
+        ),
+        y=alt.Y("positive_share:Q", title="rewarded steps", axis=alt.Axis(format=".0%"), scale=share),
+        color=alt.Color("pathway:N", scale=charts.pathway_scale(pathways), legend=None),
+        detail="cell_id:N",
+    )
+    intervals = base.mark_rule(opacity=0.35).encode(
+        y=alt.Y("positive_share_low:Q", scale=share), y2="positive_share_high:Q"
+    )
+    line = base.mark_line(strokeWidth=1.5)
+    points = base.mark_point(size=26, opacity=1, filled=True).encode(
+        tooltip=[
+            alt.Tooltip("judge:N"),
+            alt.Tooltip("pathway:N"),
+            alt.Tooltip("self_score_min:Q", title="self-scores from", format=".3~f"),
+            alt.Tooltip("self_score_max:Q", title="to", format=".3~f"),
+            alt.Tooltip("positive_share:Q", title="rewarded", format=".1%"),
+            alt.Tooltip("positive_share_low:Q", title="at least", format=".1%"),
+            alt.Tooltip("positive_share_high:Q", title="at most", format=".1%"),
+            alt.Tooltip("step_count:Q", title="steps"),
+        ]
+    )
+    level = (
+        alt.Chart(alt.NamedData("game"))
+        .mark_rule(strokeDash=[4, 3], color="var(--muted)")
+        .encode(y=alt.Y("share:Q", scale=share))
+    )
+    return charts.specification(alt.layer(level, intervals, line, points))
 
 
 def _chart() -> dict[str, Any]:
@@ -144,6 +244,21 @@ def _columns(rows: Sequence[Row]) -> list[Column]:
             "Under",
             lambda r: fragments.rate(r, "under_confidence", why),
             "Verifier reward above 0 where the self-score is not",
+        ),
+        Column(
+            "Rewarded",
+            lambda r: fragments.percent(r["positive_share"], why),
+            "Scored steps with a verifier reward above 0: what a judge that always says yes would agree on",
+        ),
+        Column(
+            "Kappa",
+            lambda r: fragments.number(r["kappa"], "self-scores and rewards are all alike", signed=True),
+            "Cohen's kappa, agreement beyond chance: 0 is chance, 1 is perfect",
+        ),
+        Column(
+            "AUROC",
+            lambda r: fragments.number(r["auroc"], "all steps are rewarded, or none is"),
+            "Chance that a rewarded step has a higher self-score than one that is not: 0.5 is a coin, 1 is perfect",
         ),
         Column(
             "NMAE",
