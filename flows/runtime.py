@@ -248,9 +248,7 @@ def weights_of(runtime: Runtime, source: Stage | None) -> Weights | None:
     row = storage.read_part(runtime.data, "experiences", source.subject.game.id, source.whole)[0]
     if row["path"] is None:
         return None
-    return Weights(
-        folder=runtime.data / row["path"], digest=row["content_hash"], name=f"s3gym-{row['content_hash'][:24]}"
-    )
+    return Weights(folder=runtime.data / row["path"], digest=row["content_hash"])
 
 
 @asynccontextmanager

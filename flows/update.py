@@ -146,7 +146,8 @@ def _tokenised(stage: Stage, model: Trainable, row: _Row) -> _Row:
     counted = ((facts.prompt_tokens, example.prompt_count), (facts.completion_tokens, reply_count))
     if is_own and any(told is not None and told != count for told, count in counted):
         return replace(row, choice=replace(choice, decision="filtered", reason="retokenised", weight=None))
-    return replace(row, example=replace(example, weight=1.0 if choice.weight is None else choice.weight))
+    assert choice.weight is not None  # of what is not filtered
+    return replace(row, example=replace(example, weight=choice.weight))
 
 
 async def _train(
@@ -180,7 +181,7 @@ async def _train(
         card=card,
         on_update=tell,
     )
-    return Weights(folder=folder, digest=digest, name="")
+    return Weights(folder=folder, digest=digest)
 
 
 def _experience(

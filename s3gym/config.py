@@ -1,7 +1,7 @@
 """What a run is asked for: frozen, validated, one ``--scale`` dial, every value overridable.
 
 Values come from the scale, then a TOML file, then the command line. Names of games, models and pathways are
-checked where they are looked up (``plan``); here are types, ranges and the names of the settings themselves.
+checked where they are looked up (``subjects``); here are types, ranges and the names of the settings themselves.
 """
 
 import difflib

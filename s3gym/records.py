@@ -218,14 +218,14 @@ class Experience(CallFacts):
     is_updated: bool | None = None
     """Whether weights changed with these episodes: too few rows leave them as they were; null for texts."""
     content_hash: str | None
-    """SHA-256 of what the agent gets to read, or of the weights; this and the counts are null when building failed."""
+    """SHA-256 of what the agent gets to read, or of the weights; null when building failed, or before any update."""
     token_count: int | None
     """Size of what the agent gets to read, in the model's own tokens or the stated estimate; of weights, the tokens
     they were trained on."""
     source_episode_ids: list[str]
     steps_kept: int | None
     steps_dropped: int | None
-    """Earlier steps that did not fit the history limit."""
+    """Earlier steps that did not fit the history limit; for weights, those that were not trained on."""
     tokens_dropped: int | None
 
 

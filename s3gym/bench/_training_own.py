@@ -47,7 +47,7 @@ def evaluation(job: dict[str, Any]) -> dict[str, Any]:
 async def _evaluation(model: LocalModel, job: dict[str, Any]) -> dict[str, Any]:
     folder = Path(job["adapter"])
     began = perf_counter()
-    async with model.with_weights(Weights(folder=folder, digest=digest_of(folder), name="adapter")) as adapted:
+    async with model.with_weights(Weights(folder=folder, digest=digest_of(folder))) as adapted:
 
         async def answer(prompt: str, new_tokens: int) -> tuple[str, CallFacts]:
             request = Request(

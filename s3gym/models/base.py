@@ -156,8 +156,11 @@ class Weights:
     """In PEFT's format, or (trained whole) as transformers saves a model."""
     digest: str
     """SHA-256 of the weights in it."""
-    name: str
-    """For a server that is told to load them."""
+
+    @property
+    def name(self) -> str:
+        """For a server that is told to load them."""
+        return f"s3gym-{self.digest[:24]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,12 +45,10 @@ CORRECTABLE: tuple[Reason, ...] = ("ranked_low", "below_threshold")
 
 CORRECTION = """\
 You do not think highly of the action you gave: your own estimate of its reward was {self_score:g}, and other \
-actions of yours in these episodes stand higher.{looking_back}
+actions of yours in these episodes stand higher.
 Decide again in the same state, on a different action that is better. What you write now will stand in place of the \
 answer above, so write as if you saw the state for the first time: mention neither that answer nor this message. \
 Finish with one line in the form that was asked for."""
-
-LOOKING_BACK = " When the episode was over you wrote:"
 
 DECIMALS = 9
 """Of a sum of scores: what differs by rounding alone is equal."""
@@ -127,20 +125,15 @@ def select(
     return [choices[index] for index in range(len(steps))]
 
 
-def correction_messages(
-    prompt: Sequence[Message], reply: str, self_score: float, retain: str | None = None, avoid: str | None = None
-) -> tuple[Message, ...]:
+def correction_messages(prompt: Sequence[Message], reply: str, self_score: float) -> tuple[Message, ...]:
     """The call for a better action: the step as it was asked and answered, and what the agent thinks of it.
 
     Args:
         prompt: the messages the step was asked with.
         reply: what was answered, whole.
         self_score: the estimate in it.
-        retain: what the agent wished to keep when it looked back on the episode; None where it did not say.
-        avoid: what it wished not to repeat.
     """
-    said = [f"\n{name}: {text}" for name, text in (("Retain", retain), ("Avoid", avoid)) if text]
-    question = CORRECTION.format(self_score=self_score, looking_back="".join([LOOKING_BACK, *said]) if said else "")
+    question = CORRECTION.format(self_score=self_score)
     return (*prompt, {"role": "assistant", "content": reply}, {"role": "user", "content": question})
 
 

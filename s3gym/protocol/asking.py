@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from s3gym.errors import Explained
 from s3gym.journal import Journal
-from s3gym.models._failures import MESSAGE_LIMIT, redact
+from s3gym.models._failures import short
 from s3gym.models.base import TRANSIENT, Completion, Model, ModelError, Request, estimate_tokens, writable
 from s3gym.protocol.allowance import Allowance
 from s3gym.protocol.limiter import EndpointDown, Limiter, Slot
@@ -175,8 +175,7 @@ class Asker:
 def _fault_of(model_id: str, error: Exception) -> ModelError:
     """A back end's own error as a failed call that is not made again: it would end the same way."""
     said = str(error) if isinstance(error, Explained) else f"{type(error).__name__} in its back end: {error}"
-    told = writable(" ".join(redact(f"{model_id}: {said}").split()))
-    return ModelError("bad_request", told if len(told) <= MESSAGE_LIMIT else told[: MESSAGE_LIMIT - 3] + "...")
+    return ModelError("bad_request", writable(short(f"{model_id}: {said}")))
 
 
 def wait_seconds(attempt: int, retry_after: float | None, seed: int) -> float:

@@ -69,7 +69,7 @@ def copied(weights: Weights, folder: Path, tensors: dict[str, Any] | None = None
         (folder / name).write_bytes(content)
     if tensors is not None:
         save_file(tensors, folder / ADAPTER, metadata={"format": "pt"})
-    return Weights(folder=folder, digest=digest_of(folder), name="other")
+    return Weights(folder=folder, digest=digest_of(folder))
 
 
 # --- what is written
@@ -240,8 +240,8 @@ def test_an_adapter_that_does_not_fit_is_refused(
 
 
 def test_weights_that_are_gone_or_others_are_not_used(tiny: Path, trained: Weights, tmp_path: Path) -> None:
-    other = Weights(folder=trained.folder, digest="0" * 64, name="other")
-    gone = Weights(folder=tmp_path / "gone", digest=trained.digest[::-1], name="gone")
+    other = Weights(folder=trained.folder, digest="0" * 64)
+    gone = Weights(folder=tmp_path / "gone", digest=trained.digest[::-1])
 
     with pytest.raises(UnusableModel, match=f"holds weights {trained.digest}, expected 0000.*train anew"):
         answers(tiny, other)

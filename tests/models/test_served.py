@@ -74,7 +74,7 @@ def weights(tmp_path: Path) -> Weights:
     folder = tmp_path / "adapter"
     folder.mkdir()
     (folder / "adapter_config.json").write_text("{}")
-    return Weights(folder=folder, digest="d" * 64, name="s3gym-dddd")
+    return Weights(folder=folder, digest="d" * 64)
 
 
 def served(loopback: Loopback) -> Any:
@@ -92,18 +92,18 @@ def said(model: Any, weights: Weights, use: Callable[[Any], Any] | None = None) 
 def test_an_adapter_is_loaded_asked_and_unloaded(vllm: Vllm, weights: Weights) -> None:
     model = served(vllm.loopback)
 
-    assert said(model, weights) == "I am s3gym-dddd."
+    assert said(model, weights) == "I am s3gym-dddddddddddddddddddddddd."
     assert asyncio.run(model.complete(request_of())).text == "I am org/name."
 
     assert vllm.calls == [
-        ("load", "s3gym-dddd"),
-        ("chat", "s3gym-dddd"),
-        ("unload", "s3gym-dddd"),
+        ("load", "s3gym-dddddddddddddddddddddddd"),
+        ("chat", "s3gym-dddddddddddddddddddddddd"),
+        ("unload", "s3gym-dddddddddddddddddddddddd"),
         ("chat", "org/name"),
     ]
     load = vllm.loopback.requests[0]
     assert load.path == "/v1/load_lora_adapter"
-    assert load.body == {"lora_name": "s3gym-dddd", "lora_path": str(weights.folder.resolve())}
+    assert load.body == {"lora_name": "s3gym-dddddddddddddddddddddddd", "lora_path": str(weights.folder.resolve())}
     headers = [{name.lower(): value for name, value in each.headers.items()} for each in vllm.loopback.requests]
     assert {each["authorization"] for each in headers} == {f"Bearer {CANARY}"}
 
@@ -129,7 +129,7 @@ def test_several_share_an_adapter_until_the_last_is_done(vllm: Vllm, weights: We
                 pass
             return str((await changed.complete(request_of())).text)
 
-    assert asyncio.run(play()) == "I am s3gym-dddd."
+    assert asyncio.run(play()) == "I am s3gym-dddddddddddddddddddddddd."
     # the second finds it loaded, which is fine
     assert [what for what, _ in vllm.calls] == ["load", "load", "chat", "unload"]
     assert vllm.adapters == {}
@@ -152,7 +152,7 @@ def test_one_that_is_gone_already_or_stays_is_no_failure(
     assert caplog.text == ""
 
     said(served(vllm.loopback), weights, lambda changed: vllm.loopback.enqueue(failure(500, "stuck")))
-    assert "keeps adapter s3gym-dddd: stuck" in caplog.text
+    assert "keeps adapter s3gym-dddddddddddddddddddddddd: stuck" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,9 @@ def test_what_the_server_does_not_do_is_told(reply: Reply, kind: str, told: str,
         said(served(vllm.loopback), weights)
 
     assert caught.value.kind == kind and CANARY not in str(caught.value)
-    assert said(served(vllm.loopback), weights) == "I am s3gym-dddd."  # nothing is left of the failure
+    assert (
+        said(served(vllm.loopback), weights) == "I am s3gym-dddddddddddddddddddddddd."
+    )  # nothing is left of the failure
     assert vllm.adapters == {}
 
 
@@ -220,7 +222,7 @@ def test_its_adapter_is_trained_here(vllm: Vllm, tmp_path: Path) -> None:
     )
 
     assert model.training_identity() == load_model(f"local:{place}").training_identity()  # type: ignore[attr-defined]
-    assert said(model, Weights(folder=folder, digest=digest, name="s3gym-new")) == "I am s3gym-new."
+    assert said(model, Weights(folder=folder, digest=digest)) == f"I am s3gym-{digest[:24]}."
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def made(
             examples, settings, start=start, seed=seed, folder=folder, card={"Game": "none"}, on_update=changes.append
         )
     )
-    return Weights(folder=folder, digest=digest, name="trained"), changes
+    return Weights(folder=folder, digest=digest), changes
 
 
 def speaking(place: Path) -> Path:

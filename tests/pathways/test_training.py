@@ -327,21 +327,14 @@ PROMPT = ({"role": "user", "content": "the rules and the state"},)
 
 
 def test_a_better_action_is_asked_for_below_the_step_as_it_was() -> None:
-    messages = correction_messages(PROMPT, "I go up.\nAnswer: UP, Score: 0.5", 0.5, "Eat.", "Walls.")
+    messages = correction_messages(PROMPT, "I go up.\nAnswer: UP, Score: 0.5", 0.5)
 
     assert messages[:1] == PROMPT
     assert messages[1] == {"role": "assistant", "content": "I go up.\nAnswer: UP, Score: 0.5"}
     assert messages[2]["role"] == "user"
-    for said in ("was 0.5,", "Retain: Eat.", "Avoid: Walls.", "in the form that was asked for"):
+    for said in ("was 0.5,", "in the form that was asked for"):
         assert said in messages[2]["content"]
     assert len(messages) == 3
-
-
-def test_a_correction_without_a_retrospective_judgment_quotes_none() -> None:
-    question = correction_messages(PROMPT, "Answer: UP, Score: 1", 1.0)[2]["content"]
-
-    assert not any(word in question for word in ("Retain", "Avoid", "you wrote", "None"))
-    assert "Retain" not in correction_messages(PROMPT, "r", 1.0, None, "Walls.")[2]["content"]
 
 
 @pytest.mark.parametrize(

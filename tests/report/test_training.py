@@ -103,7 +103,7 @@ def test_differences_are_those_of_the_mart_with_their_verdicts(tmp_path: Path) -
     assert "loses" in words(built) and "(its own)" in words(built)
     found = {tile["target_game"]: tile for tile in tiles(built)}
     assert {game: tile["verdict"] for game, tile in found.items()} == {
-        "pvz": "too few to tell",
+        "pvz": "no comparison",
         "snake": "within noise",
         "tetris": "loses",
     }

@@ -68,7 +68,6 @@ UNTOLD = {"judge": UNKNOWN, "remember": NOTHING_TO_RETAIN}
 GIB = 2**30
 
 _WORDS = {"dtype": ("fp32", "bf16"), "answers": ("free", "legal")}
-_TRAINED_WITH = ("weights", "revision", "dtype", "device", "torch", "transformers")
 _engines: dict[Any, Any] = {}
 _loading = threading.Lock()
 _trained_turns = Turns()

@@ -59,6 +59,7 @@ _MAPS = """
         latest.pair_count,
         case
             when latest.cell_id is null then 'not played'
+            when latest.mean_difference is null then 'no comparison'
             when latest.is_beyond_noise is null then 'too few to tell'
             when not latest.is_beyond_noise then 'within noise'
             when latest.is_negative then 'loses'
@@ -80,6 +81,7 @@ VERDICTS = {
     "within noise": "var(--agree)",
     "gains": "var(--under)",
     "too few to tell": "var(--plain-back)",
+    "no comparison": "var(--surface)",
     "not played": "var(--surface)",
 }
 """Colours that differ in the blue part, which colour-blind people tell apart; each tile has its number besides."""
