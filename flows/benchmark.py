@@ -159,6 +159,8 @@ def measure(
                     asyncio.run(allowance.finishing_calls(_orchestrated(work, outcome, runtime), on_notice))
                 except TerminationSignal:  # what Prefect makes of a SIGTERM
                     raise KeyboardInterrupt from None
+        for cell in plan.cells:
+            clear_weights(data, cell.subject, cell.stages)
         return outcome
 
 
@@ -188,8 +190,28 @@ async def _orchestrated(work: list[Todo], outcome: Outcome, runtime: Runtime) ->
         if told not in outcome.failures:
             outcome.failures.append(told)
 
+    ends = {stage.key: asyncio.get_running_loop().create_future() for piece in work for stage in piece.stages}
+
     async def do(stages: list[Stage]) -> bool:
-        """One task; False and a noted failure when it did not end well."""
+        """One task, once all it reads is there; False and a noted failure when it did not end well."""
+        is_done = await is_ready(stages) and await attempt(stages)
+        for stage in stages:
+            end_of(stage, is_done)
+        return is_done
+
+    async def is_ready(stages: list[Stage]) -> bool:
+        """Waits for what other cells, which came first, do for this one too."""
+        sources = [source for stage in stages for source in (*stage.explored, stage.experience) if source is not None]
+        for source in sources:
+            if source.key in ends and not await ends[source.key]:
+                return False  # told where it failed
+        return True
+
+    def end_of(stage: Stage, is_done: bool) -> None:
+        if not ends[stage.key].done():
+            ends[stage.key].set_result(is_done)
+
+    async def attempt(stages: list[Stage]) -> bool:
         piece = Work(stages, runtime)
         outcome.task_count += 1
         try:
@@ -230,7 +252,8 @@ async def _orchestrated(work: list[Todo], outcome: Outcome, runtime: Runtime) ->
                 if judged:
                     beside.append(asyncio.create_task(do(judged)))
                 await asyncio.gather(*beside)
-            clear_weights(data, todo.cell.subject, todo.cell.stages)
+            for stage in todo.stages:  # not reached
+                end_of(stage, False)
             runtime.on_event("cell", 1)
 
     @flow(name="benchmark", flow_run_name=f"benchmark {outcome.plan.run.run_id}")

@@ -26,7 +26,7 @@ def lost_weights(data: Path, stages: Sequence[Stage]) -> set[str]:
         if source is None or not source.subject.pathway.IS_TRAINED or not (stage.key in lost or missing(data, stage)):
             continue
         holder = _made_by(data, source)
-        if holder is not None and not (data / holder).is_dir():
+        if holder is not None and (not (data / holder).is_dir() or (data / f"{holder}.removed").exists()):
             lost.update(each.key for each in _chain(source) if weights_folder(data, each) == data / holder)
     return lost
 
@@ -52,7 +52,7 @@ def clear_weights(data: Path, subject: Subject, stages: Sequence[Stage]) -> None
     for stage in updates:
         folder = weights_folder(data, stage)
         if folder.is_dir() and folder.relative_to(data).as_posix() not in kept:
-            folder.with_name(f"{folder.name}.removed").touch()
+            folder.with_name(f"{folder.name}.removed").touch()  # first: half a folder would be taken for a whole one
             shutil.rmtree(folder)
 
 

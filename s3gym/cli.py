@@ -60,7 +60,7 @@ def request_options(command: F) -> F:
         click.argument("config_file", metavar="[CONFIG]", required=False, type=click.Path(path_type=Path)),
         click.option("--model", "models", multiple=True, help="player:<name> or a litellm name; repeatable."),
         click.option("--game", "games", multiple=True, help="Repeatable; default: the suite."),
-        click.option("--pathway", "pathways", multiple=True, help="none, history, memory; repeatable."),
+        click.option("--pathway", "pathways", multiple=True, help="none, history, memory, training; repeatable."),
         click.option("--suite", help="paper or full."),
         click.option("--scale", help="smoke, small (default) or paper."),
         click.option("--replicates", type=int, help="Independent repetitions of every cell."),

@@ -264,7 +264,8 @@ def _pathway_settings(subject: Subject) -> dict[str, Any]:
     if isinstance(subject.model, Trainable) and subject.pathway.IS_TRAINED:
         made_by = {"training": subject.model.training_identity(), "signal": subject.game.training_signal}
         settings = subject.training.model_dump(mode="json", exclude={"keep"})
-        return {"version": subject.pathway.VERSION, "settings": settings, **made_by}
+        drawn_by = {"trained": subject.scope}  # also where an explorer's scope draws the rest
+        return {"version": subject.pathway.VERSION, "settings": settings, **made_by, **drawn_by}
     return settings_of(subject.pathway, run.history_token_limit, run.history_cut, run.memory_source)
 
 

@@ -114,6 +114,17 @@ def test_a_new_game_version_reruns_the_cells_of_that_game_only(smoke: Path, monk
     assert {stage.subject.game.id for piece in others for stage in piece.stages} <= {"trust"}
 
 
+def test_what_an_explorer_played_serves_all_pathways_and_each_waits_for_it(prefect_api: str, tmp_path: Path) -> None:
+    learner = {"id": "player:learner", "explorer": "player:random?confidence=honest"}
+    request = {"scale": "smoke", "games": ["snake", "trust"], "models": [learner], "pathways": ["history", "memory"]}
+
+    outcome = run(tmp_path / "data", **request)
+
+    assert outcome.failures == []
+    explored = "select count(distinct stage_key), count(distinct cell_id) from stg_cell_stages where stage = 'explore'"
+    assert Warehouse(tmp_path / "data").sql(explored).row(0) == (2, 4)  # one a game, for both its cells
+
+
 def test_a_failing_cell_harms_no_other_and_goes_on_next_time(
     prefect_api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

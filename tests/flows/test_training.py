@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -194,3 +195,41 @@ def test_plain_peft_in_another_process_answers_as_the_run_did(trained: Path) -> 
     done = subprocess.run(command, input=json.dumps(asked), text=True, capture_output=True, timeout=120, check=True)
 
     assert done.stdout.splitlines() == [step.reply for step in own]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from s3gym import storage
+from s3gym.models.local import adapters, training
+from tests.flows.test_training import HORIZON, REQUEST
+from tests.direct import measure_directly
+
+def die(*args, **kwargs):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+point, data = sys.argv[1:]
+if point == "training":
+    training.learning_rate = lambda step, *rest: die() if step == 1 else 0.001
+elif point == "saving":
+    adapters.write_card = die
+else:
+    write = storage.write_part
+    storage.write_part = lambda data, part, *rest: die() if part.startswith("build") else write(data, part, *rest)
+measure_directly(Path(data), HORIZON, **REQUEST)
+"""
+
+
+@pytest.mark.parametrize("point", ["training", "saving", "saved, and no manifest yet"])
+def test_killed_while_it_trains_a_run_ends_with_the_same_weights(point: str, trained: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    killed = subprocess.run([sys.executable, "-c", KILLED, point, str(data)], timeout=120, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    assert not list(data.glob("manifests/build*"))
+
+    measure_directly(data, HORIZON, **REQUEST)
+
+    again, first = contents(data), contents(trained)
+    for table in ("steps", "episodes", "experiences", "sft_rows", "training_steps"):
+        assert again[table] == first[table], table
+    assert sorted(path.name for path in data.glob("weights/*")) == sorted(p.name for p in trained.glob("weights/*"))

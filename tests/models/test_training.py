@@ -1,7 +1,6 @@
 """Training in this process: tiny random models learn answers, told by bytes, tokens and numbers worked by hand."""
 
 import asyncio
-import hashlib
 import json
 import math
 import threading
@@ -26,6 +25,7 @@ pytest.importorskip("peft", reason=REASON)
 from s3gym.models.local import training  # noqa: E402
 from s3gym.models.local.engine import Engine  # noqa: E402
 from s3gym.models.local.loading import UnusableModel, read_model  # noqa: E402
+from s3gym.models.local.weights import digest_of  # noqa: E402
 
 ASKED: tuple[Message, ...] = ({"role": "user", "content": "Where to?"},)
 PLAIN = TrainingSettings(rank=4, alpha=8, epochs=2, batch=2, batch_tokens=64, learning_rate=1e-2, warmup=0.0)
@@ -307,7 +307,7 @@ def test_the_same_seed_gives_the_same_bytes_and_leaves_nobodys_random_numbers_ch
 
     assert contents(first.folder) == contents(again.folder)
     assert first.digest == again.digest != other.digest
-    assert first.digest == hashlib.sha256((first.folder / "adapter_model.safetensors").read_bytes()).hexdigest()
+    assert first.digest == digest_of(first.folder)
 
 
 def test_computing_twice_changes_nothing_but_memory(tiny: Path, examples: list[Example], tmp_path: Path) -> None:

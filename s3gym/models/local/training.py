@@ -22,7 +22,7 @@ from s3gym.config import TrainingSettings
 from s3gym.models.base import Change, Example, TrainingFailed, Weights
 from s3gym.models.local import adapters
 from s3gym.models.local.adapters import Base
-from s3gym.models.local.loading import BUILDING, read_model
+from s3gym.models.local.loading import BUILDING, UnusableModel, read_model
 from s3gym.models.local.weights import digest_of
 
 _LESS = "lower training.batch_tokens or training.row_tokens, or set training.checkpointing = true"
@@ -75,6 +75,11 @@ def _make(
     """Reads, trains and writes; its tensors go with it."""
     is_whole, settings = task.settings.method == "full", task.settings
     source = task.start.folder if is_whole and task.start else task.base.folder
+    if task.start is not None:
+        try:
+            adapters.check(task.start)
+        except UnusableModel as error:
+            raise TrainingFailed(str(error)) from None
     with _seeded(task.seed, task.device):
         with BUILDING:
             model = read_model(source, "fp32" if is_whole else task.dtype, task.device)

@@ -111,9 +111,9 @@ def fingerprint(files: Iterable[Path]) -> str:
 
 
 def digest_of(folder: Path) -> str:
-    """SHA-256 of the bytes of a folder's safetensors files, one after the other by name."""
+    """SHA-256 of what is computed with of trained weights: the safetensors files and how they are read."""
     digest = sha256()
-    for path in sorted(folder.glob("*.safetensors")):
+    for path in sorted([*folder.glob("*.safetensors"), *folder.glob("adapter_config.json")]):
         with path.open("rb") as file:
             while block := file.read(2**22):
                 digest.update(block)
