@@ -101,7 +101,7 @@ def test_intervals_and_p_hold_where_judgments_of_a_cell_are_alike_and_mean_nothi
 def test_the_mart_has_interval_and_p_once_they_are_computed(lab: Lab) -> None:
     for index, agreements in enumerate([[0.0, 0.5, 1.0], [0.5, 0.0, 1.0], [0.0, 1.0, 0.5], [1.0, 0.5, 0.0]]):
         lab.add(f"cell {index}", climb([0.0, 1.0 + index, 3.0, 7.0]), explore(agreements), model_id=str(index))
-    opened = lab.open()
+    opened = lab.open(materialize=True)
     query = f"select spearman_low, spearman, spearman_high, p_value from judge_coupling where {BLOCK}"
     assert opened.sql(query).rows()[0][::2] == (None, None)
     assert "judge_coupling" in opened.outdated()
