@@ -1,7 +1,7 @@
 """What training on self-scores must show: gain where they say what is good, harm where they mislead, nothing where they
 say nothing. Exploration is a scripted player's, so that all of it is the training's.
 
-The tests marked ``long`` are the same on other seeds, and a real language model: ``python -m pytest -m long``.
+The tests marked ``long`` are other seeds, another game and a real language model: ``python -m pytest -m long``.
 """
 
 import importlib.util
@@ -60,7 +60,8 @@ def test_returns_over_the_episode_teach_trust_and_shuffled_ones_do_not(seed: int
     assert in_trust(tmp_path / "shuffled", seed, shuffle_scores=True) < 14
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=long)])
+@long
+@pytest.mark.parametrize("seed", [0, 1])
 def test_in_trust_the_best_immediate_scores_teach_to_cheat_always(seed: int, tmp_path: Path) -> None:
     assert in_trust(tmp_path / "data", seed, signal="score") == pytest.approx(66 / 7)  # exact, from the pay-offs
 
@@ -70,7 +71,8 @@ def test_an_expert_explorer_is_the_upper_line_of_trust(tmp_path: Path) -> None:
     assert in_trust(tmp_path / "data", 0, "player:expert") >= 15
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(0, marks=long), pytest.param(3, marks=long)])
+@long
+@pytest.mark.parametrize("seed", [0, 1, 3])
 def test_scores_teach_snake(seed: int, tmp_path: Path) -> None:
     explorer = "player:random?confidence=honest"
 

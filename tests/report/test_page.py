@@ -21,8 +21,8 @@ def test_every_chart_is_drawn_without_a_complaint_or_a_request(page: Path, brows
     browser.run("window.dispatchEvent(new Event('beforeprint'))")
     browser.wait(lambda: set(browser.run(STATES)) == {"drawn"}, "all charts")
 
-    # a gain a game, a curve a model, shares a phase, memory against history a model
-    assert browser.run("document.querySelectorAll('figure.chart svg').length") == 1 + 2 + 2 + 2
+    # a gain a game, a curve a model, shares and tenths a phase, coupling, memory against history a model
+    assert browser.run("document.querySelectorAll('figure.chart svg').length") == 1 + 2 + 2 * 2 + 1 + 2
     assert browser.run("document.querySelectorAll('#improvement svg .mark-line path').length") == 2 * 3
     assert browser.complaints == []
     assert [url for url in browser.requests if not url.startswith(("file:", "about:"))] == []
