@@ -26,7 +26,7 @@ def lost_weights(data: Path, stages: Sequence[Stage]) -> set[str]:
         if source is None or not source.subject.pathway.IS_TRAINED or not (stage.key in lost or missing(data, stage)):
             continue
         holder = _made_by(data, source)
-        if holder is not None and (not (data / holder).is_dir() or (data / f"{holder}.removed").exists()):
+        if holder is not None and (not (data / holder).is_dir() or storage.removal_mark(data / holder).exists()):
             lost.update(each.key for each in _chain(source) if weights_folder(data, each) == data / holder)
     return lost
 
@@ -37,8 +37,7 @@ def recall_weights(data: Path, stages: Sequence[Stage]) -> None:
     for stage in stages:
         if stage.key in lost:
             storage.manifest_path(data, stage.whole).unlink(missing_ok=True)
-            removed = weights_folder(data, stage)
-            removed.with_name(f"{removed.name}.removed").unlink(missing_ok=True)
+            storage.removal_mark(weights_folder(data, stage)).unlink(missing_ok=True)
 
 
 def clear_weights(data: Path, subject: Subject, stages: Sequence[Stage]) -> None:
@@ -52,7 +51,7 @@ def clear_weights(data: Path, subject: Subject, stages: Sequence[Stage]) -> None
     for stage in updates:
         folder = weights_folder(data, stage)
         if folder.is_dir() and folder.relative_to(data).as_posix() not in kept:
-            folder.with_name(f"{folder.name}.removed").touch()  # first: half a folder would be taken for a whole one
+            storage.removal_mark(folder).touch()  # first: half a folder would be taken for a whole one
             shutil.rmtree(folder)
 
 

@@ -181,6 +181,11 @@ def _rows_path(data: Path, table: str, game: str, part: str) -> Path:
     return data / "tables" / table / game / f"{part}.parquet"
 
 
+def removal_mark(folder: Path) -> Path:
+    """The file that says that trained weights were let go, and are to be made again before they are used."""
+    return folder.with_name(f"{folder.name}.removed")
+
+
 def read_manifest(data: Path, part: str) -> dict[str, Any] | None:
     """The manifest of a part, or None when the part is not done: no manifest, or one whose files are gone."""
     try:

@@ -122,7 +122,7 @@ def _judgment(row: dict[str, Any]) -> list[str]:
 
 def _experience(data: Path, row: dict[str, Any]) -> list[str]:
     path = row["path"]
-    is_there = path is not None and not (data / f"{path}.removed").exists()  # else let go by ``training.keep``
+    is_there = path is not None and not storage.removal_mark(data / path).exists()  # else let go by ``training.keep``
     if is_there and digest_of(data / path) != row["content_hash"]:
         return [f"{path}: does not have the stored content_hash"]
     if row["text"] is None or sha256(row["text"].encode()).hexdigest() == row["content_hash"]:
