@@ -17,7 +17,7 @@ from s3gym.terminal import comparing
 from s3gym.terminal.console import console
 
 for needed in ("torch", "peft"):
-    pytest.importorskip(needed, reason='needs the extra local: pip install "s3gym[local]"')
+    pytest.importorskip(needed, reason="needs the extra local")
 
 from s3gym.bench import _training_job, _training_pass  # noqa: E402
 

@@ -19,7 +19,7 @@ from s3gym.errors import Explained
 from s3gym.models._failures import REMEDIES, failure_of, short
 from s3gym.models._litellm import litellm_module
 from s3gym.models._thinking import strip_thinking
-from s3gym.models.base import Completion, ModelError, Request, estimate_tokens, writable
+from s3gym.models.base import TRUNCATED, Completion, ModelError, Request, estimate_tokens, writable
 from s3gym.models.prices import MOST_TOKENS, Prices, cost_of, prices_of
 from s3gym.records import CallFacts
 from s3gym.registry import UnknownName
@@ -331,7 +331,7 @@ def _read(response: Any, facts: CallFacts) -> Completion:
 
 def _why_no_text(message: Any, finish_reason: str | None) -> tuple[str, str]:
     """Kind and message."""
-    if finish_reason == "length":
+    if finish_reason == TRUNCATED:
         return "truncated", "the output limit came before an answer; raise max_output_tokens"
     if getattr(message, "tool_calls", None) or getattr(message, "function_call", None):
         return "malformed_reply", "a tool call in answer to a prompt that offers no tool"

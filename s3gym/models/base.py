@@ -32,6 +32,9 @@ ERROR_KINDS = (
 TRANSIENT = frozenset({"connection", "malformed_reply", "rate_limit", "server", "timeout"})
 """Kinds worth asking again; the others would fail the same way."""
 
+TRUNCATED = "length"
+"""The finish reason of a reply that was cut off at the token limit, as providers call it."""
+
 
 class ModelError(Exception):
     """A failed call: never an answer, never played."""

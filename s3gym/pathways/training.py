@@ -15,6 +15,7 @@ from typing import Literal
 
 from s3gym.config import TrainingSettings
 from s3gym.games.base import USABLE
+from s3gym.models.base import TRUNCATED
 from s3gym.transcript import Message
 
 VERSION = 1
@@ -183,7 +184,7 @@ def _unfit(step: Considered, score: float | None, signal: float | None) -> Reaso
     """Why a step cannot be trained on whatever the others are; None when it can."""
     if step.action_status is None:
         return "failed_call"
-    if step.finish_reason == "length":
+    if step.finish_reason == TRUNCATED:
         return "truncated_reply"
     if step.action_status not in USABLE:
         return "unusable_action"

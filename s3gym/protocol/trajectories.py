@@ -7,15 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from s3gym.games.base import Config, Game
-from s3gym.models.base import Completion
+from s3gym.models.base import TRUNCATED, Completion
 from s3gym.protocol.answers import parse_answer
 from s3gym.protocol.prompts import past_step, step_messages
 from s3gym.protocol.rollout import shown
 from s3gym.records import Step
 from s3gym.transcript import Message, env_text
-
-TRUNCATED = "length"
-"""The finish reason of a reply that was cut off."""
 
 
 def prompts(

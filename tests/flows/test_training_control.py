@@ -15,7 +15,7 @@ from s3gym.warehouse import Warehouse
 from tests.direct import measure_directly
 
 pytestmark = pytest.mark.skipif(
-    not all(importlib.util.find_spec(name) for name in ("torch", "peft")), reason='needs pip install "s3gym[local]"'
+    not all(importlib.util.find_spec(name) for name in ("torch", "peft")), reason="needs the extra local"
 )
 long = pytest.mark.long
 

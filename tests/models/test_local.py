@@ -23,7 +23,7 @@ from s3gym.models.local.weights import MissingWeights
 from s3gym.registry import UnknownName
 from s3gym.transcript import Message
 
-REASON = 'needs the extra local: pip install "s3gym[local]"'
+REASON = "needs the extra local"
 transformers: Any = pytest.importorskip("transformers", reason=REASON)
 torch: Any = pytest.importorskip("torch", reason=REASON)
 

@@ -206,7 +206,7 @@ def test_all_of_a_served_model_cannot_be_trained(vllm: Vllm, tmp_path: Path) -> 
 
 
 def test_its_adapter_is_trained_here(vllm: Vllm, tmp_path: Path) -> None:
-    pytest.importorskip("peft", reason='needs the extra local: pip install "s3gym[local]"')
+    pytest.importorskip("peft", reason="needs the extra local")
     from tests.models.test_local import written
 
     place = written(tmp_path / "base")

@@ -18,7 +18,7 @@ from s3gym.protocol.prompts import judgment_messages, step_messages
 from s3gym.registry import UnknownName
 from s3gym.transcript import env_text, read_answer_line
 
-REASON = 'needs the extra local: pip install "s3gym[local]"'
+REASON = "needs the extra local"
 transformers: Any = pytest.importorskip("transformers", reason=REASON)
 torch: Any = pytest.importorskip("torch", reason=REASON)
 

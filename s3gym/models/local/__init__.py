@@ -25,15 +25,24 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from s3gym.config import TrainingSettings
 from s3gym.models._failures import REMEDIES
 from s3gym.models._thinking import OPENING, strip_thinking
-from s3gym.models.base import Change, Completion, Example, Model, ModelError, Request, TrainingFailed
-from s3gym.models.base import Weights as TrainedWeights
+from s3gym.models.base import (
+    TRUNCATED,
+    Change,
+    Completion,
+    Example,
+    Model,
+    ModelError,
+    Request,
+    TrainingFailed,
+    Weights,
+)
 from s3gym.models.local.turns import Turns
 from s3gym.models.local.weights import (
     HOW_TO_INSTALL,
     SMOLLM2,
     SMOLLM2_ORIGIN,
     TINY,
-    Weights,
+    Found,
     context_length,
     device_type,
     find,
@@ -100,12 +109,12 @@ class LocalModel:
         self.revision = revision
         self.options = options
         self._name = name
-        self._trained: TrainedWeights | None = None
+        self._trained: Weights | None = None
         """In the place of those it came with."""
         self._beginnings: dict[str, tuple[int, ...]] = {}
 
     @cached_property
-    def _weights(self) -> Weights:
+    def _weights(self) -> Found:
         return find(self._name, self.revision)
 
     @cached_property
@@ -173,7 +182,7 @@ class LocalModel:
             completion_tokens=continued.count,
             cost_usd=0.0,  # known: nobody bills it
             latency_seconds=continued.seconds,
-            finish_reason="stop" if continued.is_finished else "length",
+            finish_reason="stop" if continued.is_finished else TRUNCATED,
         )
         if choices:
             text = answer_line(actions[tuple(continued.tokens)], None)
@@ -250,7 +259,7 @@ class LocalModel:
         examples: Sequence[Example],
         settings: TrainingSettings,
         *,
-        start: TrainedWeights | None,
+        start: Weights | None,
         seed: int,
         folder: Path,
         card: Mapping[str, str],
@@ -296,7 +305,7 @@ class LocalModel:
             )
 
     @asynccontextmanager
-    async def with_weights(self, weights: TrainedWeights) -> AsyncIterator[Model]:
+    async def with_weights(self, weights: Weights) -> AsyncIterator[Model]:
         """The model with other weights; those who want still others wait, for one such model is held in memory."""
         trained = copy(self)
         trained._trained = weights

@@ -39,7 +39,7 @@ _READ_WHOLE = 2**24
 """Bytes; larger files are told apart by samples."""
 _SAMPLES, _SAMPLE_BYTES = 256, 4096
 _SMALL_FILES, _WEIGHT_FILES = ("*.json", "*.jinja", "*.txt", "*.model"), "*.safetensors"
-HOW_TO_INSTALL = 'pip install "s3gym[local]"'
+HOW_TO_INSTALL = 'pip install -c constraints.txt ".[local]", in the folder of s3gym'
 
 
 class MissingWeights(Explained):
@@ -47,8 +47,8 @@ class MissingWeights(Explained):
 
 
 @dataclass(frozen=True)
-class Weights:
-    """Found weights."""
+class Found:
+    """The weights behind a name."""
 
     digest: str
     """Equal for equal weights: a commit of the hub, or a hash of the files."""
@@ -58,7 +58,7 @@ class Weights:
     """On the hub."""
 
 
-def find(name: str, revision: str | None = None) -> Weights:
+def find(name: str, revision: str | None = None) -> Found:
     """The weights called ``name``, without converting or downloading any.
 
     Args:
@@ -74,7 +74,7 @@ def find(name: str, revision: str | None = None) -> Weights:
     if name == SMOLLM2:
         return _gguf(smollm2_file())
     if name == TINY:
-        return Weights(f"{TINY}-v{TINY_VERSION}", lambda whole: _tiny())
+        return Found(f"{TINY}-v{TINY_VERSION}", lambda whole: _tiny())
     path = Path(name).expanduser()
     if path.suffix == ".gguf":
         if not path.is_file():
@@ -84,7 +84,7 @@ def find(name: str, revision: str | None = None) -> Weights:
         if not (path / "config.json").is_file():
             raise MissingWeights(f"folder {path} has no config.json; give a folder that transformers reads")
         files = [file for pattern in (*_SMALL_FILES, _WEIGHT_FILES) for file in path.glob(pattern)]
-        return Weights(fingerprint(files), lambda whole: path)
+        return Found(fingerprint(files), lambda whole: path)
     if _HUB_ID.fullmatch(name):
         return _on_the_hub(name, revision or "main")
     if "/" in name or name.startswith("~"):
@@ -136,10 +136,10 @@ def cache_folder() -> Path:
     return (Path(root) if root else Path.home() / ".cache") / "s3gym" / "models"
 
 
-def _gguf(path: Path) -> Weights:
+def _gguf(path: Path) -> Found:
     need("gguf", f"GGUF files need gguf: {HOW_TO_INSTALL}")
     digest = fingerprint([path])
-    return Weights(digest, lambda whole: _converted(path, digest))
+    return Found(digest, lambda whole: _converted(path, digest))
 
 
 def _converted(path: Path, digest: str) -> Path:
@@ -198,12 +198,12 @@ def _made(name: str, make: Callable[[Path], None]) -> Path:
     return folder
 
 
-def _on_the_hub(name: str, revision: str) -> Weights:
+def _on_the_hub(name: str, revision: str) -> Found:
     from huggingface_hub import try_to_load_from_cache
 
     cached = try_to_load_from_cache(name, "config.json", revision=revision)
     commit = Path(cached).parent.name if isinstance(cached, str) else _asked(name, revision)
-    return Weights(commit, lambda whole: _downloaded(name, commit, whole), commit)
+    return Found(commit, lambda whole: _downloaded(name, commit, whole), commit)
 
 
 def _asked(name: str, revision: str) -> str:
