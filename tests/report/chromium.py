@@ -1,5 +1,6 @@
 """Drives headless Chromium over its DevTools pipe: opens a page, runs expressions in it and presses keys."""
 
+import base64
 import json
 import os
 import shlex
@@ -23,6 +24,8 @@ FLAGS = [
     "--remote-debugging-pipe",
 ]
 PATIENCE_SECONDS = 60
+CODES = {"Tab": 9, "Enter": 13, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowRight": 39, "ArrowDown": 40}
+"""Keys that the browser itself does something with know it by these numbers."""
 
 
 class Chromium:
@@ -131,5 +134,19 @@ class Chromium:
 
     def press(self, key: str) -> None:
         """Presses and releases a key by its name, such as ``ArrowRight``."""
-        for kind in ("keyDown", "keyUp"):
-            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+        for kind in ("rawKeyDown", "keyUp"):
+            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=CODES.get(key, 0))
+
+    def emulate(self, media: str = "", scheme: str = "") -> None:
+        """Shows pages for a medium, such as ``print``, and in the ``light`` or ``dark`` scheme; ``""`` is as usual."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.send("Emulation.setEmulatedMedia", media=media, features=features)
+
+    def picture(self, selector: str) -> bytes:
+        """A PNG of the first element that the selector finds."""
+        box = self.run(
+            f"(({{x, y, width, height}}) => ({{x: x + scrollX, y: y + scrollY, width, height, scale: 1}}))"
+            f"(document.querySelector({json.dumps(selector)}).getBoundingClientRect())"
+        )
+        answer = self.send("Page.captureScreenshot", clip=box, captureBeyondViewport=True)
+        return base64.b64decode(answer["data"])
