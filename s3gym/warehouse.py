@@ -1,16 +1,21 @@
 """DuckDB over the data folder: ``raw.<table>`` from the Parquet files that count, then ``sql/`` as views.
 
 The only place that knows where ``sql/`` is. Numbers are made by the SQL, not here. Nothing here writes to the
-folder, and a query can read nothing outside it.
+folder, and a query, whoever wrote it, reads the tables of the folder and nothing else.
 """
 
+import difflib
 import graphlib
 import hashlib
 import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+import secrets
+import tempfile
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,14 +30,16 @@ from s3gym.records import SHIPPED_ANCHORS, TABLES
 from s3gym.reference import PUBLISHED
 from s3gym.registry import UnknownName
 from s3gym.storage import (
+    LOG_TABLES,
     REQUEST_TABLES,
+    Rows,
     check_version,
     derived_file,
+    done_names,
     manifest_path,
-    parts_of,
     schema,
     to_arrow,
-    visible_files,
+    visible,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +52,8 @@ ALL_RUNS = "all"
 
 _WRITE_DICTIONARY = "python -c \"from s3gym.warehouse import dictionary; print(dictionary(), end='')\" > sql/README.md"
 _READS = re.compile(r"\b(?:from|join)\s+([a-z]\w*)")
+_BY_STEP = ("stg_steps", "int_cell_steps")
+"""Views with a row a step, too large to keep."""
 _QUERY_ERRORS = (
     duckdb.BinderException,
     duckdb.CatalogException,
@@ -52,6 +61,10 @@ _QUERY_ERRORS = (
     duckdb.PermissionException,
 )
 """Errors of a query as such, whatever the files hold."""
+_READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
+"""What DuckDB's parser calls the queries that only read; a WITH may also hold a COPY, an INSERT, ..."""
+_LISTINGS = ("show", "information_schema", "duckdb_", "pg_", "sqlite_")
+"""Beginnings of the words that a query over the views as such is told by."""
 
 
 class WarehouseError(Explained):
@@ -68,8 +81,8 @@ class View(NamedTuple):
 
     @property
     def is_worth_keeping(self) -> bool:
-        """Whether it is read by many views and small: the texts of all steps are not."""
-        is_shared = self.layer in ("staging", "intermediate") and self.name != "stg_steps"
+        """Whether it is read by many views and small: what has a row a step is not."""
+        is_shared = self.layer in ("staging", "intermediate") and self.name not in _BY_STEP
         # derived tables are in memory already, and may be filled when all views are made
         return is_shared and not any(f"raw.{table}" in self.text for table in derived.DERIVED)
 
@@ -81,16 +94,34 @@ class View(NamedTuple):
 
     @property
     def reads(self) -> list[str]:
-        """What stands after ``from`` or ``join``: names of views, of steps inside the file, and ``raw``."""
-        code = re.sub(r"--.*", "", self.text)
-        return sorted(set(_READS.findall(code)))
+        """What stands after ``from`` or ``join``, as often: names of views, of steps inside the file, and ``raw``."""
+        return _names_read(self.text)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns in their order, as the header documents them."""
+        _, _, listed = self.header.partition("\ncolumns:\n")
+        lines = itertools.takewhile(lambda line: line.startswith("  "), listed.splitlines())
+        return [line.split()[0] for line in lines if not line.startswith("   ")]
+
+
+class Selection(NamedTuple):
+    """Which cells the marts show, beside those of one run; empty is all."""
+
+    models: tuple[str, ...] = ()
+    games: tuple[str, ...] = ()
+    since: datetime | None = None
+    """Runs requested at that time or later."""
+
+
+WHOLE = Selection()
 
 
 class Derived(NamedTuple):
     """Which derived tables belong to the rows that there are."""
 
     run_id: str
-    """Whose they are: the selected run, or ``all``."""
+    """Whose they are: the selected run, or ``all``; and which of its cells, where not all are selected."""
     key: str
     """Hash of all that they are made of."""
     missing: tuple[str, ...]
@@ -103,34 +134,50 @@ class Warehouse:
     Args:
         data: The data folder.
         run_id: Whose cells the marts show: a run's id, ``all``, or None for the latest run.
-        materialize: Computes what the marts read once and keeps it in memory: worth it where many of them are
-            read from thousands of files, as every reading of a view opens its files again.
+        materialize: Works out at once, and keeps in memory, what several marts read: worth it where all of them are
+            wanted. Without it that is done for each query: what it reads more than once.
+        selection: Narrows the cells down; with a time in it, to those of all runs since then and not of one.
 
     Raises:
         StorageError: ``data`` is no data folder of this version.
         WarehouseError: there is no such run, or a file cannot be read.
+        UnknownName: no cell is of a model or game that is selected.
     """
 
-    def __init__(self, data: Path, run_id: str | None = None, *, materialize: bool = False) -> None:
+    def __init__(
+        self, data: Path, run_id: str | None = None, *, materialize: bool = False, selection: Selection = WHOLE
+    ) -> None:
         check_version(data)
         folder = os.path.abspath(data)
         self.data = Path(folder)
-        self._files = _snapshot(self.data)
+        self.selection = selection
+        self.rows = _snapshot(self.data)
+        """What counts of each table, by Parquet file."""
+        self.files = {table: [rows.path for rows in found] for table, found in self.rows.items()}
         self._views = read_views()
+        self._made: set[str] = set()
+        self._kept: set[str] = set()
         self._connection = duckdb.connect(":memory:")
         with self._explained():
             self._connection.execute("set TimeZone = 'UTC'")
             self._connection.execute("set python_enable_replacements = false")
-            self._connection.execute("set variable run_id = $1", [run_id])
+            if selection.since and run_id is None:
+                run_id = ALL_RUNS
+            for name, value in {"run_id": run_id, **selection._asdict()}.items():
+                self._connection.execute(f"set variable {name} = $1", [value or None])
             self._make_raw()
-            self.derived = self._make_derived(run_id)
-            for view in self._views.values():
-                kind = "table" if materialize and view.is_worth_keeping else "view"
-                self._connection.execute(f"create {kind} {view.name} as {view.text}")
+            self.derived = self._make_derived(run_id, selection)
             self._check_run(run_id)
-            self._connection.execute(f"set allowed_directories = [{_quoted(folder)}]")
-            self._connection.execute("set enable_external_access = false")
-            self._connection.execute("set lock_configuration = true")
+            self._check_names(selection)
+            self._close_off()
+            if materialize:
+                self._keep([view.name for view in self._views.values() if view.layer == "marts"])
+                self._make(self._views)
+        if selection != WHOLE and not self.sql("select count(*) from int_selected_cells").item():
+            raise WarehouseError(
+                "no cell of the runs that are looked at is of a model, a game and a time that are selected; "
+                "leave one of these out, or look at all runs"
+            )
 
     def sql(self, query: str) -> "pl.DataFrame":
         """The result of one SELECT statement (also FROM, WITH, VALUES, DESCRIBE, SHOW, SUMMARIZE).
@@ -138,26 +185,33 @@ class Warehouse:
         Raises:
             WarehouseError: it is another kind of statement, or fails; the message holds DuckDB's.
         """
-        import polars as pl
-
-        with self._explained():
-            kinds = [statement.type for statement in self._connection.extract_statements(query)]
-            if kinds != [duckdb.StatementType.SELECT]:
-                found = ", ".join(kind.name for kind in kinds) or "none"
-                raise WarehouseError(f"expected one SELECT statement, got {found}: data is only read here")
-            # a SELECT may hide a DELETE in its WITH
-            self._connection.execute("begin transaction read only")
+        words = set(re.findall(r"\w+", query.lower()))
+        with self._explained(words):
+            self._check_reads_only(query)
+            self._keep(_names_read(query.lower()))
+            self._make(self._views if any(word.startswith(_LISTINGS) for word in words) else words)
             try:
-                frame: pl.DataFrame = self._connection.sql(query).pl()
-            except pl.exceptions.PolarsError as error:
-                raise WarehouseError(f"a column of the result cannot be shown, cast it: {error}") from None
-            finally:
-                self._connection.execute("rollback")
-            return frame
+                return self._select(query)
+            except duckdb.CatalogException:  # a name that is computed, or near to that of a view
+                if len(self._made) == len(self._views):
+                    raise
+                self._make(self._views)
+                return self._select(query)
+
+    def cancel(self) -> None:
+        """Ends the query that is running, which raises KeyboardInterrupt; may be called from another thread."""
+        self._connection.interrupt()
 
     def views(self) -> list[tuple[str, str]]:
         """(layer, name) of every view, in the order of ``LAYERS``, then by name."""
         return [(view.layer, view.name) for view in _by_layer(self._views)]
+
+    def columns(self) -> dict[str, list[str]]:
+        """Columns of every view, by its name, and of every raw table, by ``raw.`` and its name."""
+        listed = "select table_name, list(column_name order by column_index) from duckdb_columns()"
+        raw = self._connection.execute(f"{listed} where schema_name = 'raw' group by all order by all").fetchall()
+        views = {view.name: view.columns for view in _by_layer(self._views)}
+        return {**views, **{f"raw.{table}": columns for table, columns in raw}}
 
     def describe(self, view: str) -> str:
         """What a view holds: the header of its file. Raises UnknownName with the nearest names."""
@@ -185,31 +239,86 @@ class Warehouse:
         names = [view.name for view in _by_layer(self._views) if view.layer == "checks"]
         return {name: self.sql(f"select count(*) as offending from {name}").item() for name in names}
 
+    def _close_off(self) -> None:
+        """Leaves DuckDB the files of the tables, and nothing that a query could change that by."""
+        # it spills there what memory does not hold; its own choice, .tmp, would be open to queries
+        spill = os.path.join(tempfile.gettempdir(), f"s3gym-{secrets.token_hex(8)}")
+        for setting, value in {
+            "temp_directory": quoted(spill),
+            "allowed_directories": f"[{quoted(str(self.data / 'tables'))}]",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "enable_external_access": "false",
+            "lock_configuration": "true",
+        }.items():
+            self._connection.execute(f"set {setting} = {value}")
+
+    def _make(self, names: Collection[str]) -> None:
+        """Makes those of the views named, with all that they read; those made before once more, see ``make_views``."""
+        wanted = set(names)
+        for view in reversed(self._views.values()):  # each before all that it reads
+            if view.name in wanted:
+                wanted.update(view.reads)
+        if self._views.keys() & wanted <= self._made:
+            return
+        views = [view for view in self._views.values() if view.name in wanted - self._kept]
+        make_views(self._connection, views)
+        self._made.update(view.name for view in views)
+
+    def _check_reads_only(self, query: str) -> None:
+        try:
+            kinds = [statement.type.name for statement in self._connection.extract_statements(query)]
+        except ValueError:  # a kind without a name
+            kinds = ["another"]
+        if kinds == ["SELECT"]:
+            (tree,) = self._connection.execute("select json_serialize_sql($1)", [query]).fetchall()[0]
+            nodes = set(re.findall(r'"type":"(\w+_NODE)"', tree))
+            if nodes and nodes <= _READING_NODES:
+                return
+            kinds = [f"SELECT with {node.split('_')[0]}" for node in sorted(nodes - _READING_NODES)]
+        more = "; a PIVOT names its values: on game in ('snake')" if kinds == ["MULTI"] else ""
+        raise WarehouseError(
+            f"expected one SELECT statement, got {', '.join(kinds) or 'none'}: data is only read here{more}"
+        )
+
+    def _select(self, query: str) -> "pl.DataFrame":
+        import polars as pl
+
+        self._connection.execute("begin transaction read only")
+        try:
+            frame: pl.DataFrame = self._connection.sql(query).pl()
+            return frame
+        except pl.exceptions.PolarsError as error:
+            raise WarehouseError(f"a column of the result cannot be shown, cast it: {error}") from None
+        except (duckdb.BinderException, duckdb.CatalogException):
+            self._connection.execute(query)  # fails alike, and says in which line
+            raise
+        finally:
+            self._connection.execute("rollback")
+
     def _make_raw(self) -> None:
         self._connection.execute("create schema raw")
         self._store("shipped_anchors", _read_shipped(SHIPPED_ANCHORS, schema("anchors")))
         for table, (file, columns) in PUBLISHED.items():
             self._store(table, _read_shipped(file, columns))
-        for table, files in self._files.items():
-            if not files:
+        for table, rows in self.rows.items():
+            if not rows:
                 self._store(table, schema(table).empty_table())
                 continue
             # what was asked for is small and read by every view, often several times
-            kind = "table" if table in REQUEST_TABLES else "view"
-            listed = ", ".join(_quoted(str(file)) for file in files)
-            self._connection.execute(
-                f"create {kind} raw.{table} as from read_parquet([{listed}], hive_partitioning = false, "
-                "union_by_name = false)"
-            )
+            kind = "table" if table in (*REQUEST_TABLES, *LOG_TABLES) else "view"
+            self._connection.execute(f"create {kind} raw.{table} as {reading(rows)}")
 
-    def _make_derived(self, run_id: str | None) -> Derived:
+    def _make_derived(self, run_id: str | None, selection: Selection) -> Derived:
         query = "select run_id from raw.runs order by requested_at desc, run_id desc limit 1"
         latest = self._connection.execute(query).fetchall()
         run = run_id or (latest[0][0] if latest else "none")
-        chosen = [file.stem for file in self._files["runs"]] if run == ALL_RUNS else [run]
+        chosen = [file.stem for file in self.files["runs"]] if run == ALL_RUNS else [run]
         read = hashlib.sha256(repr((derived.VERSION, derived.RESAMPLES, derived.PERMUTATIONS, derived.SEED)).encode())
         read.update(repr(chosen).encode())
-        for part in sorted({file.stem for file in self._files["episodes"]}):
+        if selection != WHOLE:  # beside those of the whole run, and not in their place
+            run = f"{run}-{hashlib.sha256(repr(selection).encode()).hexdigest()[:8]}"
+        for part in sorted({name for rows in self.rows["episodes"] for name in rows.names}):
             # its bytes and not its name alone: a part with a failed call is made again under the same name
             with suppress(FileNotFoundError):
                 read.update(manifest_path(self.data, part).read_bytes())
@@ -219,32 +328,87 @@ class Warehouse:
         for table, file in files.items():
             content = schema(table).empty_table() if table in missing else pq.read_table(file, schema=schema(table))
             self._store(table, content)
-        return Derived(run, key, missing if self._files["runs"] else ())
+        return Derived(run, key, missing if self.files["runs"] else ())
 
     def _store(self, table: str, content: pa.Table) -> None:
         self._connection.register("content", content)
         self._connection.execute(f"create table raw.{table} as from content")
         self._connection.unregister("content")
 
+    def _keep(self, wanted: Sequence[str]) -> None:
+        """Turns into tables what would be worked out more than once for those ``wanted``: each reading opens its files.
+
+        Views are gone through from those that read to those that are read; a table reads but once.
+        """
+        times = Counter(wanted)
+        kept: list[View] = []
+        for view in reversed(self._views.values()):
+            if not times[view.name] or view.name in self._kept:
+                continue
+            if times[view.name] > 1 and view.is_worth_keeping:
+                kept.append(view)
+                times[view.name] = 1
+            for name in view.reads:
+                times[name] += times[view.name]
+        for view in reversed(kept):
+            self._make(view.reads)
+            self._connection.execute("begin transaction")
+            try:
+                self._connection.execute(f"drop view if exists {view.name}")
+                self._connection.execute(f"create table {view.name} as {view.text}")
+            except duckdb.Error:
+                self._connection.execute("rollback")
+                raise
+            self._connection.execute("commit")
+            self._kept.add(view.name)
+            self._made.add(view.name)
+
     def _check_run(self, run_id: str | None) -> None:
         if run_id in (None, ALL_RUNS):
             return
-        found = self._connection.execute("select run_id from stg_runs order by requested_at desc").fetchall()
+        found = self._connection.execute("select run_id from raw.runs order by requested_at desc").fetchall()
         known = [row[0] for row in found]
         if run_id not in known:
             expected = ", ".join([ALL_RUNS, *known])
             raise WarehouseError(f"no run {run_id!r}; expected one of: {expected} (latest first)")
 
+    def _check_names(self, selection: Selection) -> None:
+        for kind, names in {"model": selection.models, "game": selection.games}.items():
+            column = "model_id" if kind == "model" else "game"
+            known = [row[0] for row in self._connection.execute(f"select distinct {column} from raw.cells").fetchall()]
+            for name in names:
+                if name not in known:
+                    raise UnknownName(kind, name, known)
+        if selection.since:
+            latest = self._connection.execute("select max(requested_at) from raw.runs").fetchall()[0][0]
+            if latest is None or latest < selection.since:
+                told = f"the latest was requested at {latest:%Y-%m-%d %H:%M} UTC" if latest else "there is none at all"
+                raise WarehouseError(f"no run since {selection.since:%Y-%m-%d}: {told}; give an earlier date")
+
     @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Says which file is damaged when a reading fails; else passes on what DuckDB says."""
+    def _explained(self, words: Collection[str] = ()) -> Iterator[None]:
+        """Says which file is damaged when a reading fails; else passes on what DuckDB says of the query's words."""
         try:
             yield
+        except duckdb.InterruptException:
+            raise KeyboardInterrupt from None
+        except duckdb.PermissionException as error:
+            raise WarehouseError(f"{error}; a query reads the tables here by their names, and no other file") from error
         except duckdb.Error as error:
             if not isinstance(error, _QUERY_ERRORS):
-                for file in (file for files in self._files.values() for file in files):
+                for file in (file for files in self.files.values() for file in files):
                     _check_footer(file)
-            raise WarehouseError(str(error)) from error
+            said = str(error).partition("\n\nPlease try installing")[0]  # here nothing can be installed
+            raise WarehouseError(f"{said}{self._near(said, words)}") from error
+
+    def _near(self, message: str, words: Collection[str]) -> str:
+        """The columns of the query's views that are like the one not found, where DuckDB names none."""
+        found = re.search(r'does not have a column named "(\w+)"', message)
+        if found is None:
+            return ""
+        known = {column for name, columns in self.columns().items() if name in words for column in columns}
+        near = difflib.get_close_matches(found[1], sorted(known), cutoff=0.5)
+        return f"\nCandidate columns: {', '.join(near)}" if near else ""
 
 
 def read_views() -> dict[str, View]:
@@ -258,7 +422,7 @@ def read_views() -> dict[str, View]:
         for layer in LAYERS
         for path in sorted((_sql_folder() / layer).glob("*.sql"))
     }
-    reads = {view.name: [views[name] for name in view.reads if name in views] for view in views.values()}
+    reads = {view.name: [views[name] for name in {*view.reads} if name in views] for view in views.values()}
     for name, sources in reads.items():
         for source in sources:
             if LAYERS.index(source.layer) > LAYERS.index(views[name].layer):
@@ -274,20 +438,57 @@ def read_views() -> dict[str, View]:
         raise WarehouseError(f"views read each other in a circle: {circle}; cut one of these links") from None
 
 
+def _names_read(query: str) -> list[str]:
+    return _READS.findall(re.sub(r"--.*", "", query))
+
+
+def make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[View]) -> None:
+    """Makes views, each given after all that it reads, or none of them.
+
+    DuckDB looks through a view that it makes down to the files, through each on the way as often as it is read. So
+    every view begins as an empty table, and becomes a view when all that read it are made.
+    """
+    connection.execute("begin transaction")
+    try:
+        for view in views:
+            connection.execute(f"drop view if exists {view.name}")
+            connection.execute(f"create table {view.name} as {view.text} with no data")
+        for view in reversed(views):
+            connection.execute(f"drop table {view.name}; create view {view.name} as {view.text}")
+    except BaseException:
+        connection.execute("rollback")
+        raise
+    connection.execute("commit")
+
+
 def dictionary() -> str:
-    """The data dictionary, ``sql/README.md``, from the headers of the files."""
+    """The data dictionary, ``sql/README.md``, from the worked questions and the headers of the files."""
     parts = [
         "# Data dictionary",
         "Made from the headers of the SQL files; change them, then write this page anew:",
         f"```sh\n{_WRITE_DICTIONARY}\n```",
         "A file is a comment and one `select`; `s3gym/warehouse.py` makes a view of it, named like the file. "
         "`raw.<table>` holds the rows as they were written, see `s3gym/records.py`.",
+        "## Ten questions",
+        "Their answers come from the run that `questions/run.toml` asks for: in that folder, `s3gym run run.toml`, "
+        "then `s3gym sql 01_pathway_gains.sql`. `--data DIR` asks the same of your own data.",
+        *map(_worked, sorted((_sql_folder() / "questions").glob("*.sql"))),
     ]
     views = _by_layer(read_views())
     for layer in LAYERS:
         parts.append(f"## {layer}")
         parts += [f"### {view.name}\n\n```text\n{view.header}\n```" for view in views if view.layer == layer]
     return "\n\n".join(parts) + "\n"
+
+
+def _worked(path: Path) -> str:
+    """A question with its query and answer; the comment at its top is the question, and what more there is to say."""
+    view = View("questions", path.stem, path.read_text(encoding="utf-8"))
+    question, _, more = view.header.partition("\n")
+    query = "".join(line for line in view.text.splitlines(keepends=True) if not line.startswith("--"))
+    answer = path.with_suffix(".csv").read_text(encoding="utf-8")
+    told = "\n\n".join(part for part in (f"### {question}", more.strip()) if part)
+    return f"{told}\n\n```sql\n{query}```\n```csv\n{answer}```"
 
 
 def _by_layer(views: dict[str, View]) -> list[View]:
@@ -300,10 +501,27 @@ def _sql_folder() -> Path:
     return packaged if packaged.is_dir() else Path(__file__).parent.parent / "sql"
 
 
-def _snapshot(data: Path) -> dict[str, list[Path]]:
-    """Visible files by table; what a run in progress adds during the listing is left out of every table."""
-    done = {*parts_of(data, ""), *(file.stem for file in visible_files(data, "runs"))}
-    return {table: [file for file in visible_files(data, table) if file.stem in done] for table in TABLES}
+def _snapshot(data: Path) -> dict[str, list[Rows]]:
+    """What counts, by table; what a run in progress adds during the listing is left out of every table."""
+    done = done_names(data)
+    return {table: visible(data, table, done) for table in TABLES}
+
+
+def reading(found: Sequence[Rows], within: Path | None = None) -> str:
+    """A query for the rows that count, without those that are hidden; with paths relative to ``within``, if given."""
+    options = "hive_partitioning = false, union_by_name = false"
+
+    def name(rows: Rows) -> str:
+        return quoted(rows.path.relative_to(within).as_posix() if within else str(rows.path))
+
+    whole = ", ".join(name(rows) for rows in found if not rows.hidden)
+    queries = [f"from read_parquet([{whole}], {options})"] if whole else []
+    for rows in found:
+        if rows.hidden:
+            skipped = " or ".join(f"file_row_number between {first} and {end - 1}" for first, end in rows.hidden)
+            content = f"from read_parquet([{name(rows)}], {options}, file_row_number = true) where not ({skipped})"
+            queries.append(f"select * exclude (file_row_number) {content}")
+    return " union all ".join(queries)
 
 
 def _read_shipped(file: Path, expected: pa.Schema) -> pa.Table:
@@ -319,11 +537,14 @@ def _read_shipped(file: Path, expected: pa.Schema) -> pa.Table:
 
 
 def _check_footer(file: Path) -> None:
+    if not file.exists():  # it was there when the folder was looked at
+        raise WarehouseError(f"{file} is gone: the folder was changed, as `s3gym data compact` does; try again")
     try:
         pq.read_metadata(file)
     except (pa.ArrowInvalid, OSError) as error:
         raise WarehouseError(f"{file} cannot be read ({error}); delete it and run again") from None
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """The text as a literal of SQL."""
     return "'" + text.replace("'", "''") + "'"
