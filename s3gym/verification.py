@@ -1,4 +1,7 @@
-"""Verifies a data folder: replays every stored episode, and compares all that is stored with what it rests on."""
+"""Verifies a data folder: replays every stored episode, and compares all that is stored with what it rests on.
+
+The marts too: their main numbers are worked out again from the rows.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from s3gym import storage
+from s3gym import recomputed, storage
 from s3gym.config import RunConfig
 from s3gym.errors import Explained
 from s3gym.models.local.weights import digest_of
@@ -35,7 +38,7 @@ LONGEST_LINKS = """
 
 
 class Verdict(NamedTuple):
-    """What was found wrong with one episode, judgment or experience."""
+    """What was found wrong with one episode, judgment, experience or row of a mart."""
 
     subject: str
     problems: list[str]
@@ -67,11 +70,11 @@ class Expected:
 def verify_folder(data: Path) -> Iterator[Verdict]:
     """One verdict an episode, and one for everything else that is wrong; in the order of the files."""
     expected = _expected(data)
-    for path in storage.visible_files(data, "episodes"):
-        yield from _episodes(data, path.parent.name, path.stem, expected)
+    for game, part in storage.visible_parts(data, "episodes"):
+        yield from _episodes(data, game, part, expected)
     for table in ("judgments", "experiences"):
-        for path in storage.visible_files(data, table):
-            for row in storage.read_part(data, table, path.parent.name, path.stem):
+        for game, part in storage.visible_parts(data, table):
+            for row in storage.read_part(data, table, game, part):
                 problems = _judgment(row) if table == "judgments" else _experience(data, row)
                 if problems:
                     yield Verdict(f"{table} of {row['stage_key'][:12]}", problems)
@@ -81,6 +84,8 @@ def verify_folder(data: Path) -> Iterator[Verdict]:
             found = len(storage.read_part(data, table, manifest["game"], part))
             if found != count:
                 yield Verdict(part, [f"{table}: {found} rows stored, the manifest says {count}"])
+    for subject, problem in recomputed.differences(data):
+        yield Verdict(subject, [problem])
 
 
 def _episodes(data: Path, game_id: str, part: str, expected: dict[str, Expected]) -> Iterator[Verdict]:

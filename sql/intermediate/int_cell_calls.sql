@@ -31,7 +31,7 @@
 --   cacheable_tokens           tokens; prompt_tokens of the calls that reported cached_tokens
 -- left out: evaluation episodes beyond the cell's own budget, which belong to bigger ones.
 select
-    cells.cell_id,
+    links.cell_id,
     calls.stage_key,
     if(links.stage = 'transfer', 'transfer', calls.activity) as activity,
     calls.subject,
@@ -54,8 +54,7 @@ select
     calls.failed_cost_known_count,
     calls.latency_known_count,
     calls.cacheable_tokens
-from int_selected_cells as cells
-inner join stg_cell_stages as links on cells.run_id = links.run_id and cells.cell_id = links.cell_id
+from int_cell_links as links
 inner join int_stage_calls as calls on links.stage_key = calls.stage_key
 left join stg_episodes as episodes
     on calls.activity = 'evaluation' and calls.stage_key = episodes.stage_key and calls.subject = episodes.episode_id

@@ -20,7 +20,7 @@
 -- left out: evaluation episodes beyond the cell's own budget, which belong to bigger ones. The index of an
 --     exploration episode runs through the whole cell, so it is no such bound.
 select
-    cells.cell_id,
+    links.cell_id,
     links.stage_key,
     episodes.phase,
     links.checkpoint,
@@ -33,7 +33,6 @@ select
     episodes.is_success,
     episodes.step_count,
     episodes.end_reason
-from int_selected_cells as cells
-inner join stg_cell_stages as links on cells.run_id = links.run_id and cells.cell_id = links.cell_id
+from int_cell_links as links
 inner join stg_episodes as episodes on links.stage_key = episodes.stage_key
 where links.stage = 'explore' or (links.stage = 'evaluate' and episodes.episode_index < links.episode_count)

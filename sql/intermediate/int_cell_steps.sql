@@ -8,6 +8,7 @@
 --   phase                   text; exploration or evaluation
 --   checkpoint              exploration episodes behind the agent when the stage began, from 0
 --   episode_id              text
+--   seed                    integer; of the instance
 --   step_index              integer, from 0
 --   action_status           text; null when the call failed
 --   self_score              game's unit; null where the agent gave none
@@ -20,6 +21,7 @@ select
     episodes.phase,
     episodes.checkpoint,
     episodes.episode_id,
+    episodes.seed,
     steps.step_index,
     steps.action_status,
     steps.self_score,

@@ -22,13 +22,12 @@
 --     stand for it. Equal scores show no spread to estimate, so they get no interval rather than one of width 0.
 with requested as (
     select
-        cells.cell_id,
-        links.checkpoint,
-        max(links.episode_count) as requested_count
-    from int_selected_cells as cells
-    inner join stg_cell_stages as links on cells.run_id = links.run_id and cells.cell_id = links.cell_id
-    where links.stage = 'evaluate'
-    group by cells.cell_id, links.checkpoint
+        cell_id,
+        checkpoint,
+        max(episode_count) as requested_count
+    from int_cell_links
+    where stage = 'evaluate'
+    group by cell_id, checkpoint
 ),
 
 strata as (

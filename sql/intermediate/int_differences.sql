@@ -1,9 +1,10 @@
--- Mean paired differences with their intervals: of cells and their controls, and of games before and after experience.
+-- Mean paired differences with their intervals: of cells and their controls, of games before and after experience, and
+-- of cells with and without a link replaced.
 --
 -- grain: difference
 -- key: difference_id
 -- columns:
---   difference_id    text; see int_paired_evaluations and int_paired_transfers
+--   difference_id    text; see int_paired_evaluations, int_paired_transfers and int_intervention_pairs
 --   pair_count       pairs of episodes on the same instance, from 1
 --   cluster_count    independent ones among them: different instances, or all where instances are strata
 --   stratum_count    1; where each checkpoint plays all instances the game has (trust), their number
@@ -33,6 +34,20 @@ with pairs as (
         cluster_id,
         difference
     from int_paired_transfers
+    union all
+    select
+        difference_id,
+        stratum,
+        cluster_id,
+        difference
+    from int_paired_refreshes
+    union all
+    select
+        difference_id,
+        stratum,
+        cluster_id,
+        difference
+    from int_intervention_pairs
 ),
 
 residuals as (

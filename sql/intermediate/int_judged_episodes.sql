@@ -12,7 +12,7 @@
 --   final_score           game's unit; the verifier's; null where the episode is not valid
 --   is_success            true or false; null where the episode is not valid
 select
-    cells.cell_id,
+    links.cell_id,
     judgments.stage_key,
     judgments.episode_id,
     judgments.error_kind is null as is_answered,
@@ -20,12 +20,11 @@ select
     judgments.success_belief,
     episodes.final_score,
     episodes.is_success
-from int_selected_cells as cells
-inner join stg_cell_stages as links on cells.run_id = links.run_id and cells.cell_id = links.cell_id
+from int_cell_links as links
 inner join stg_judgments as judgments on links.stage_key = judgments.stage_key
 left join int_cell_episodes as episodes
     on
-        cells.cell_id = episodes.cell_id
+        links.cell_id = episodes.cell_id
         and judgments.episode_id = episodes.episode_id
         and episodes.phase = 'exploration'
 where links.stage = 'self_judge'

@@ -4,7 +4,7 @@
 -- key: cell_id, control_cell_id, checkpoint, seed
 -- columns:
 --   cell_id          text; of a pathway other than none
---   control_cell_id  text; with the pathway none and all else equal
+--   control_cell_id  text; with the pathway none, all else equal, and no intervention but the cell's own
 --   checkpoint       exploration episodes behind the agent, from 1
 --   seed             integer; of the instance both played
 --   stratum          text; the instance where the game has so few that each checkpoint plays them all, else empty
@@ -18,6 +18,7 @@ with evaluations as (
         cells.cell_id,
         cells.comparison_id,
         cells.pathway,
+        cells.intervention,
         episodes.checkpoint,
         episodes.seed,
         episodes.final_score,
@@ -43,4 +44,5 @@ inner join evaluations as control
         treated.comparison_id = control.comparison_id
         and treated.checkpoint = control.checkpoint
         and treated.seed = control.seed
+        and control.intervention in ('main', treated.intervention)
 where treated.pathway != 'none' and control.pathway = 'none'

@@ -6,8 +6,7 @@
 -- columns:
 --   cell_id      text
 --   phase        text; exploration or evaluation
---   rate_name    text; agreement, over_confidence, under_confidence or usable of steps; over_claiming or
---       under_claiming of judged episodes; above_start of checkpoints
+--   rate_name    text; usable of steps; over_claiming or under_claiming of judged episodes; above_start of checkpoints
 --   event_count  steps, episodes or checkpoints
 --   trial_count  the same; 0 where the rate is unknown
 --   rate         0 to 1; null where trial_count is 0
@@ -19,20 +18,12 @@
 --     interval is a lower bound on what is not known.
 with rates as (
     select
-        counts.cell_id,
-        counts.phase,
-        listed.rate_name,
-        case listed.rate_name
-            when 'agreement' then counts.agreement_count
-            when 'over_confidence' then counts.over_count
-            when 'under_confidence' then counts.under_count
-            when 'usable' then counts.ok_count + counts.repaired_count
-        end as event_count,
-        case when listed.rate_name = 'usable' then counts.answered_count else counts.scored_count end as trial_count
-    from int_step_counts as counts
-    cross join (
-        values ('agreement'), ('over_confidence'), ('under_confidence'), ('usable')
-    ) as listed (rate_name)
+        cell_id,
+        phase,
+        'usable' as rate_name,
+        ok_count + repaired_count as event_count,
+        answered_count as trial_count
+    from int_step_counts
     union all
     select
         judged.cell_id,

@@ -1,7 +1,8 @@
--- The cells that every mart shows: those of the selected run.
+-- The cells that every mart shows: those of the selected run, as far as models and games are selected.
 --
 -- The variable run_id selects: null is the latest run by requested_at, 'all' is every run. A cell that several runs
--- asked for counts once, as the latest of them asked for it.
+-- asked for counts once, as the latest of them asked for it. The variables models and games are lists of names, and
+-- since is a time that no run was requested before; null is no such limit.
 --
 -- grain: cell
 -- key: cell_id
@@ -15,8 +16,9 @@
 --   intervention               text
 --   replicate                  integer, from 0
 --   base_seed                  integer
---   comparison_id              text; hash of all that two cells must share to differ by their pathway alone. Settings
---       that do not touch the pathway none (exploration's configuration and budget, history) are not in it
+--   comparison_id              text; hash of all that two cells must share to differ by their pathway or intervention
+--       alone. Settings that do not touch the pathway none (exploration's configuration and budget, history) are
+--       not in it
 --   exploration_config_id      text
 --   evaluation_config_id       text
 --   exploration_episode_count  episodes; 0 for the pathway none
@@ -50,6 +52,10 @@ requests as (
     from stg_cells as cells
     inner join stg_runs as runs on cells.run_id = runs.run_id
     inner join selection on selection.run_id in (cells.run_id, 'all')
+    where
+        coalesce(runs.requested_at >= cast(getvariable('since') as timestamptz), true)
+        and coalesce(list_contains(cast(getvariable('models') as varchar[]), cells.model_id), true)
+        and coalesce(list_contains(cast(getvariable('games') as varchar[]), cells.game), true)
     qualify row_number() over (partition by cells.cell_id order by runs.requested_at desc, runs.run_id desc) = 1
 )
 
@@ -69,7 +75,6 @@ select
         coalesce(cells.model_revision, ''),
         cells.game,
         cells.game_version,
-        cells.intervention,
         cells.replicate,
         cells.base_seed,
         cells.evaluation_config_id,

@@ -1,4 +1,4 @@
--- What the steps of a cell come to, phase by phase; each step is read once for all the rates made of it.
+-- What the steps of a cell come to, phase by phase.
 --
 -- grain: cell, phase
 -- key: cell_id, phase
@@ -16,9 +16,9 @@
 --   ambiguous_count      steps
 --   rewarded_count       steps with a verifier reward
 --   scored_count         steps with a verifier reward and a self-score
---   agreement_count      scored steps whose self-score and reward are both above 0 or both not
---   over_count           scored steps with a self-score above 0 and a reward that is not
---   under_count          scored steps with a reward above 0 and a self-score that is not
+--   positive_count       scored steps with a reward above 0
+--   claimed_count        scored steps with a self-score above 0
+--   both_count           scored steps with both above 0
 --   mean_absolute_error  game's unit; of the self-score, over scored steps; null when there are none
 --   mean_self_score      game's unit; over scored steps
 --   mean_reward          game's unit; over scored steps, so that it compares with mean_self_score
@@ -26,23 +26,23 @@
 select
     cell_id,
     phase,
-    count(*) as step_count,
-    count(*) filter (where action_status is null) as failed_call_count,
-    count(action_status) as answered_count,
-    count(*) filter (where action_status = 'ok') as ok_count,
-    count(*) filter (where action_status = 'repaired') as repaired_count,
-    count(*) filter (where action_status = 'unparsable') as unparsable_count,
-    count(*) filter (where action_status = 'invalid') as invalid_count,
-    count(*) filter (where action_status = 'illegal') as illegal_count,
-    count(*) filter (where action_status = 'ambiguous') as ambiguous_count,
-    count(verifier_reward) as rewarded_count,
-    count(*) filter (where self_score is not null and verifier_reward is not null) as scored_count,
-    count(*) filter (where (self_score > 0) = (verifier_reward > 0)) as agreement_count,
-    count(*) filter (where self_score > 0 and verifier_reward <= 0) as over_count,
-    count(*) filter (where self_score <= 0 and verifier_reward > 0) as under_count,
-    avg(abs(self_score - verifier_reward)) as mean_absolute_error,
-    avg(self_score) filter (where verifier_reward is not null) as mean_self_score,
-    avg(verifier_reward) filter (where self_score is not null) as mean_reward,
-    count(*) filter (where history_tokens_dropped > 0) as history_cut_count
-from int_cell_steps
+    cast(sum(step_count) as bigint) as step_count,
+    cast(sum(step_count - answered_count) as bigint) as failed_call_count,
+    cast(sum(answered_count) as bigint) as answered_count,
+    cast(sum(ok_count) as bigint) as ok_count,
+    cast(sum(repaired_count) as bigint) as repaired_count,
+    cast(sum(unparsable_count) as bigint) as unparsable_count,
+    cast(sum(invalid_count) as bigint) as invalid_count,
+    cast(sum(illegal_count) as bigint) as illegal_count,
+    cast(sum(ambiguous_count) as bigint) as ambiguous_count,
+    cast(sum(rewarded_count) as bigint) as rewarded_count,
+    cast(sum(scored_count) as bigint) as scored_count,
+    cast(sum(positive_count) as bigint) as positive_count,
+    cast(sum(claimed_count) as bigint) as claimed_count,
+    cast(sum(both_count) as bigint) as both_count,
+    sum(error_sum) / nullif(sum(scored_count), 0) as mean_absolute_error,
+    sum(self_score_sum) / nullif(sum(scored_count), 0) as mean_self_score,
+    sum(reward_sum) / nullif(sum(scored_count), 0) as mean_reward,
+    cast(sum(history_cut_count) as bigint) as history_cut_count
+from int_instance_counts
 group by cell_id, phase

@@ -24,7 +24,7 @@ with links as (
         links.checkpoint,
         links.episode_count
     from int_selected_cells as cells
-    inner join stg_cell_stages as links on cells.run_id = links.run_id and cells.cell_id = links.cell_id
+    inner join int_cell_links as links on cells.cell_id = links.cell_id
     where links.stage = 'transfer'
 ),
 

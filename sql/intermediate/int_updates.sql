@@ -21,7 +21,7 @@ select
     links.stage_key,
     experiences.is_updated
 from int_selected_cells as cells
-inner join stg_cell_stages as links on cells.run_id = links.run_id and cells.cell_id = links.cell_id
+inner join int_cell_links as links on cells.cell_id = links.cell_id
 inner join written on links.stage_key = written.stage_key
 left join stg_experiences as experiences
     on links.stage_key = experiences.stage_key and links.checkpoint = experiences.checkpoint

@@ -22,9 +22,9 @@
 --   positive_share_high  0 to 1
 --   game_positive_share  0 to 1; over all scored steps of the game in the phase: what every bin would show if
 --       self-scores said nothing
--- formula: bins hold about equally many scored steps of a game in a phase, all selected cells together, and equal
---     self-scores stay together: bin = floor(10 (steps below the self-score + half of those at it) / all steps).
---     Interval as in int_rates.
+-- formula: bins hold about equally many scored steps of a game in a phase, all selected cells together, but those with
+--     an intervention apart, and equal self-scores stay together: bin = floor(10 (steps below the self-score + half of
+--     those at it) / all steps). Interval as in int_rates.
 -- source: Wilson (1927), Journal of the American Statistical Association 22, 209-212
 -- left out: empty bins, of which there are many where an agent says 0 or 1 only. Bins move when cells are added. A
 --     self-score is an estimate of the reward and no probability, so there is no diagonal to lie on: shares should
@@ -32,18 +32,20 @@
 with pooled as (
     select
         cells.game,
+        cells.intervention = 'main' as is_main,
         scores.phase,
         scores.self_score,
         sum(scores.step_count) as step_count,
         sum(scores.positive_count) as positive_count
     from int_self_scores as scores
     inner join int_selected_cells as cells on scores.cell_id = cells.cell_id
-    group by cells.game, scores.phase, scores.self_score
+    group by cells.game, cells.intervention = 'main', scores.phase, scores.self_score
 ),
 
 placed as (
     select
         game,
+        is_main,
         phase,
         self_score,
         cast(
@@ -51,7 +53,9 @@ placed as (
         ) as bin,
         sum(positive_count) over everything / sum(step_count) over everything as game_positive_share
     from pooled
-    window so_far as (partition by game, phase order by self_score), everything as (partition by game, phase)
+    window
+        so_far as (partition by game, is_main, phase order by self_score),
+        everything as (partition by game, is_main, phase)
 ),
 
 bins as (
@@ -69,7 +73,11 @@ bins as (
     from int_self_scores as scores
     inner join int_selected_cells as cells on scores.cell_id = cells.cell_id
     inner join placed
-        on cells.game = placed.game and scores.phase = placed.phase and scores.self_score = placed.self_score
+        on
+            cells.game = placed.game
+            and placed.is_main = (cells.intervention = 'main')
+            and scores.phase = placed.phase
+            and scores.self_score = placed.self_score
     group by scores.cell_id, scores.phase, placed.bin
 ),
 

@@ -17,7 +17,8 @@
 --   score_gain       game's unit; the score at the end of the block minus the one at its start
 --   gain             -1 to 1; g_t; null where all scores of the game are equal
 -- formula: agreement and error as agreement and nmae of judge_reliability, over the steps of the block alone.
---     gain = score_gain / (max y - min y), over all valid checkpoints of the game, all selected cells together.
+--     gain = score_gain / (max y - min y), over all valid checkpoints of the game, all selected cells together, but
+--     those with an intervention apart.
 -- source: S3Gym, arXiv 2608.31100
 -- left out: checkpoints that are not valid, whose neighbours are joined: the block between those is all that was
 --     explored from one to the other. A comparison of gains across selections; adding a cell can widen the range of
@@ -30,24 +31,29 @@ with points as (
         checkpoints.mean_score,
         lead(checkpoints.checkpoint) over curve as next_checkpoint,
         lead(checkpoints.mean_score) over curve as next_score,
-        max(checkpoints.mean_score) over (partition by cells.game) as score_max,
-        min(checkpoints.mean_score) over (partition by cells.game) as score_min
+        max(checkpoints.mean_score) over pool as score_max,
+        min(checkpoints.mean_score) over pool as score_min
     from int_checkpoints as checkpoints
     inner join int_selected_cells as cells on checkpoints.cell_id = cells.cell_id
     where checkpoints.is_valid
-    window curve as (partition by checkpoints.cell_id order by checkpoints.checkpoint)
+    window
+        curve as (partition by checkpoints.cell_id order by checkpoints.checkpoint),
+        pool as (partition by cells.game, cells.intervention = 'main')
 ),
 
 explored as (
     select
-        cell_id,
-        checkpoint,
-        count(*) as scored_count,
-        count(*) filter (where (self_score > 0) = (verifier_reward > 0)) as agreement_count,
-        sum(abs(self_score - verifier_reward)) as error_sum
-    from int_cell_steps
-    where phase = 'exploration' and self_score is not null and verifier_reward is not null
-    group by cell_id, checkpoint
+        episodes.cell_id,
+        episodes.checkpoint,
+        sum(counts.scored_count) as scored_count,
+        sum(counts.scored_count - counts.claimed_count - counts.positive_count + 2 * counts.both_count)
+            as agreement_count,
+        sum(counts.error_sum) as error_sum
+    from int_cell_episodes as episodes
+    inner join int_episode_counts as counts
+        on episodes.stage_key = counts.stage_key and episodes.episode_id = counts.episode_id
+    where episodes.phase = 'exploration'
+    group by episodes.cell_id, episodes.checkpoint
 ),
 
 blocks as (
@@ -55,8 +61,8 @@ blocks as (
         points.cell_id,
         points.checkpoint,
         cast(coalesce(sum(explored.scored_count), 0) as bigint) as scored_count,
-        sum(explored.agreement_count) / sum(explored.scored_count) as agreement,
-        sum(explored.error_sum) / sum(explored.scored_count) as error
+        sum(explored.agreement_count) / nullif(sum(explored.scored_count), 0) as agreement,
+        sum(explored.error_sum) / nullif(sum(explored.scored_count), 0) as error
     from points
     left join explored
         on
