@@ -5,7 +5,8 @@ side by side differ in nothing else. Colours are CSS variables of the page, so t
 light and dark. The libraries that draw (vega, vega-lite, vega-embed) are embedded once, by ``render``.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -65,6 +66,18 @@ def figure(
         '<div class="plot" role="img" aria-label="{}" style="min-height:{}px"></div>'
         '<script type="application/json">{}</script></figure>'
     ).format(caption, description, height + AXIS, embedded_json(spec))
+
+
+def figures_in(html: str) -> Iterator[tuple[str, str, str]]:
+    """Caption and description, without markup, and specification of every figure that ``figure`` wrote, in order."""
+    found = re.findall(
+        r'<figure class="chart"><figcaption>(.*?)</figcaption><div class="plot" role="img" aria-label="(.*?)" '
+        r'style="min-height:\d+px"></div><script type="application/json">(.*?)</script></figure>',
+        html,
+        re.DOTALL,
+    )
+    for caption, description, specification in found:
+        yield Markup(caption).striptags(), Markup(description).unescape(), specification
 
 
 def grid(figures: Iterable[Markup], size: str = "small") -> Markup:

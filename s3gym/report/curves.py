@@ -28,7 +28,9 @@ _CURVES = """
         invalid_count,
         is_valid
     from improvement_curve
-    order by game, intervention != 'main', intervention, model_id, pathway, replicate, cell_id, checkpoint
+    -- the control comes last and so is drawn over what is equal to it, which shows between its dashes
+    order by
+        game, intervention != 'main', intervention, model_id, pathway = 'none', pathway, replicate, cell_id, checkpoint
 """
 _RANGES = """
     with anchors as (
@@ -141,9 +143,10 @@ def _chart(pathways: Sequence[str], checkpoints: Sequence[int], limits: Row) -> 
     )
     points = (
         of("scored")
-        .mark_point(size=26, opacity=1, filled=True)
+        .mark_point(opacity=1, filled=True)
         .encode(
             y=alt.Y("score:Q", scale=y),
+            size=alt.condition("datum.pathway == 'none'", alt.value(9), alt.value(30)),
             tooltip=[
                 *where,
                 alt.Tooltip("score:Q", format=".3f"),
@@ -165,7 +168,7 @@ def _chart(pathways: Sequence[str], checkpoints: Sequence[int], limits: Row) -> 
             ],
         )
     )
-    player = alt.Chart(alt.NamedData("players")).encode(y=alt.Y("mean:Q", scale=y))
+    player = alt.Chart(alt.NamedData("players")).encode(y=alt.Y("mean:Q", title="score", scale=y))
     rule = player.mark_rule(strokeDash=[1, 3], color="var(--muted)")
     name = player.mark_text(align="left", dx=4).encode(x=alt.value("width"), text="player:N")
     return charts.specification(alt.layer(rule, name, band, line, points, crosses))

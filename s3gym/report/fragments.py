@@ -37,6 +37,8 @@ class Column(NamedTuple):
     """What the column means, shown at its heading."""
     is_text: bool = False
     """Set to the left; numbers are set to the right."""
+    is_prose: bool = False
+    """Set to the left, in several lines."""
 
 
 def missing(why: str) -> Markup:
@@ -63,16 +65,41 @@ def number(value: float | None, why: str, decimals: int = 2, signed: bool = Fals
     return Markup(escape(text.replace("-", "−")))
 
 
-def estimate(value: float | None, low: float | None, high: float | None, why: str, signed: bool = False) -> Markup:
-    """``value [low, high]``; decimals are added while the interval is narrower than they can show."""
+def estimate(
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    why: str,
+    signed: bool = False,
+    of: tuple[int | None, str] | None = None,
+) -> Markup:
+    """``value [low, high]``; decimals are added while the interval is narrower than they can show.
+
+    An interval without width is none: how many values there are, all of them alike, is said in its place.
+
+    Args:
+        value: In any unit; None is missing.
+        low: The interval's lower end; None where there is no interval.
+        high: The interval's upper end.
+        why: The value is missing.
+        signed: A plus before what is above zero.
+        of: How many values it rests on, and the noun for one.
+    """
     if value is None:
         return missing(why)
-    if low is None or high is None or low == high:
-        aside = Markup('<span class="aside" title="Too few values, or all of them equal">(no interval)</span>')
-        return Markup("{} {}").format(number(value, why, signed=signed), aside)
+    if low is None or high is None or settled(low) == settled(high):
+        aside = Markup('<span class="aside" title="Too few values, or all of them equal">({})</span>')
+        return Markup("{} {}").format(number(value, why, signed=signed), aside.format(_no_interval(of)))
     decimals = min(MAX_DECIMALS, max(2, -floor(log10(settled(high - low)))))
     ends = [number(end, why, decimals, signed) for end in (low, high)]
     return Markup('{} <span class="interval">[{}, {}]</span>').format(number(value, why, decimals, signed), *ends)
+
+
+def _no_interval(of: tuple[int | None, str] | None) -> str:
+    count, noun = of or (None, "")
+    if not count:
+        return "no interval"
+    return f"one {noun}: no interval" if count == 1 else f"no spread in {counted(count, noun)}"
 
 
 def percent(value: float | None, why: str) -> Markup:
@@ -85,8 +112,10 @@ def percent(value: float | None, why: str) -> Markup:
 def rate(row: Row, name: str, why: str) -> Markup:
     """The rate ``name`` of a row with its interval, from ``name``, ``name_low`` and ``name_high``."""
     low, high = row[f"{name}_low"], row[f"{name}_high"]
-    if row[name] is None or low is None or high is None:
-        return percent(row[name], why)
+    if row[name] is None:
+        return missing(why)
+    if low is None or high is None:
+        return Markup('{} <span class="aside">(no interval)</span>').format(percent(row[name], why))
     ends = _whole_percent(low), _whole_percent(high)
     return Markup('{} <span class="interval">[{}, {}]</span>').format(percent(row[name], why), *ends)
 
@@ -103,6 +132,17 @@ def _whole_percent(value: float) -> str:
 def count(value: int | None, why: str = "not counted") -> Markup:
     """A count with thousands set apart."""
     return missing(why) if value is None else Markup(f"{value:,}")
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 block``, ``2 blocks``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def listed(items: Iterable[str]) -> Markup:
+    """``a``, ``a and b``, ``a, b and c``."""
+    *most, last = list(items)
+    return Markup("{} and {}").format(Markup(", ").join(most), last) if most else Markup("{}").format(last)
 
 
 def naba(row: Row) -> Markup:
@@ -125,6 +165,11 @@ def notice(text: str) -> Markup:
     """A sentence that stands where something is missing or needs care; words in backticks are set as code."""
     pieces = [Markup("<code>{}</code>").format(p) if i % 2 else escape(p) for i, p in enumerate(text.split("`"))]
     return Markup('<p class="notice">{}</p>').format(Markup("").join(pieces))
+
+
+def bullets(items: Iterable[str]) -> Markup:
+    """Sentences below one another."""
+    return Markup('<ul class="told">{}</ul>').format(Markup("\n").join(Markup("<li>{}</li>").format(i) for i in items))
 
 
 def lead(text: str) -> Markup:
@@ -203,6 +248,8 @@ def _line(row: Row, columns: Sequence[Column]) -> Markup:
 
 
 def _side(column: Column) -> str:
+    if column.is_prose:
+        return "text prose"
     return "text" if column.is_text else "number"
 
 

@@ -1,12 +1,13 @@
-"""Writes the report: iterates the sections, and puts what they give into one page that needs no network.
+"""Makes the report: iterates the sections, and puts what they give into one page that needs no network.
 
 The same tables give the same bytes: no time of writing, no counter and no order but the queries' own gets in.
 """
 
 import base64
 import hashlib
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
@@ -36,35 +37,72 @@ class Section(NamedTuple):
     html: Markup
 
 
+class Page(NamedTuple):
+    """What all forms of the report are made of."""
+
+    header: tuple[str, ...]
+    """Sentences that say which run is shown, and which part of it."""
+    sections: tuple[Section, ...]
+    """Those with something to say, in their order."""
+
+
 def render(warehouse: "Warehouse", out: Path) -> Path:
-    """Writes the report to ``out``, whole or not at all, and returns ``out``."""
+    """Writes the report as HTML to ``out``, whole or not at all, and returns ``out``."""
     storage.write_text(out, render_text(warehouse))
     return out
 
 
 def render_text(warehouse: "Warehouse") -> str:
     """The report as the text of one HTML file."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    return html(build(warehouse))
 
+
+def build(warehouse: "Warehouse") -> Page:
+    """What the sections say of the cells that are selected."""
     modules = [(name, registry.load(_SECTIONS, name, "section")) for name in registry.names(_SECTIONS)]
     modules.sort(key=lambda entry: (entry[1].ORDER, entry[0]))
     built = [Section(name, module.TITLE, module.MARTS, Markup(module.build(warehouse))) for name, module in modules]
-    sections = [section for section in built if section.html]
-    scripts = [_libraries(), _script(_HERE / "charts.js")]
-    scripts += [_script(path) for name, _ in modules if (path := _HERE / "sections" / f"{name}.js").exists()]
-    page = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
-    return page.get_template("page.html.j2").render(
-        sections=sections,
+    return Page(tuple(_header(warehouse)), tuple(section for section in built if section.html))
+
+
+def html(page: Page) -> str:
+    """The page as the text of one HTML file."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    own = (_HERE / "sections" / f"{section.name}.js" for section in page.sections)
+    scripts = [_libraries(), _script(_HERE / "charts.js"), *(_script(path) for path in own if path.exists())]
+    environment = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
+    return environment.get_template("page.html.j2").render(
+        header=page.header,
+        sections=page.sections,
         scripts=scripts,
         script_sources=" ".join(_source(script) for script in scripts),
-        runs=_runs(warehouse),
     )
 
 
-def _runs(warehouse: "Warehouse") -> list[dict[str, Any]]:
-    return warehouse.sql(_RUNS).to_dicts()
+def _header(warehouse: "Warehouse") -> list[str]:
+    runs = warehouse.sql(_RUNS).to_dicts()
+    if not runs:
+        return ["s3gym; no run has been made in this data folder yet."]
+    told = "; ".join(f"run {run['run_id']}, scale {run['scale']}, requested {run['requested']}" for run in runs)
+    selection = warehouse.selection
+    limits = [
+        f"{name} {', '.join(names)}"
+        for name, names in (("model", selection.models), ("game", selection.games))
+        if names
+    ]
+    if selection.since:
+        limits.append(f"runs since {selection.since:%-d %B %Y}")
+    if not limits:
+        return [f"s3gym, {told}"]
+    return [
+        f"s3gym, {told}",
+        f"A part of all that was measured: {'; '.join(limits)}. Verdicts are corrected for the comparisons shown here, "
+        "which are fewer, so that they may differ from those of the whole.",
+    ]
 
 
+@cache
 def _libraries() -> Markup:
     """Vega, Vega-Lite and Vega-Embed as one script, from the wheel of vl-convert."""
     import vl_convert

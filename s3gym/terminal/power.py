@@ -56,7 +56,8 @@ def _sentences(found: list[Plan], scale: str, gain: float | None, assumed: Assum
         )
     if any(plan.scale.strata > 1 for plan in found):
         told.append(
-            "trust: each checkpoint plays all opponents, so what they differ by is no error; it is in the spread all "
-            "the same, and the numbers are upper bounds."
+            "trust: each checkpoint plays all opponents, so that what they differ by is no error of the mean, but the "
+            "spread has it in it. The smallest gain and what a gain needs are upper bounds there: smaller gains may be "
+            "found, and fewer episodes may do."
         )
     return told

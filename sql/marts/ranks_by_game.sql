@@ -1,26 +1,26 @@
--- Ranks by game: how models and pathways stand to each other within one game, by what they gained.
+-- Ranks by game: how models and pathways stand to each other within one game, by last less first score and by NABA.
 --
 -- grain: contestant (model, pathway, intervention, explorer), game
 -- key: model_id, pathway, intervention, explorer_id, game
 -- columns:
---   model_id              text
---   pathway               text; other than none
---   intervention          text
---   explorer_id           text; who explored: the model itself, or another in its place
---   game                  text
---   replicate_count       replicates, from 1
---   score_delta           game's unit; last_score - y_0, mean over the replicates that have it; null where none has
---   naba                  episodes, from 0; mean over the replicates that have it; null where none has
---   gain_rank             number, from 1, the highest score_delta; ties get the mean of their ranks; null without it
---   gain_rival_count      contestants that are ranked by score_delta, this one included; 0 without it
---   gain_standing         0 to 1; share of the others that are below, ties count half; null where there are no others
---   naba_rank             number, from 1; the same by naba
---   naba_rival_count      contestants; the same by naba
---   naba_standing         0 to 1; the same by naba
---   judged_count          replicates with a verdict
---   improved_count        replicates among them that improve beyond noise
---   worse_count           replicates among them that get worse beyond noise
---   too_few_count         replicates among them with too few episodes to say
+--   model_id            text
+--   pathway             text; other than none
+--   intervention        text
+--   explorer_id         text; who explored: the model itself, or another in its place
+--   game                text
+--   replicate_count     replicates, from 1
+--   score_delta         game's unit; last_score - y_0, mean over the replicates that have it; null where none has
+--   naba                episodes, from 0; mean over the replicates that have it; null where none has
+--   change_rank         number, from 1, the highest score_delta; ties get the mean of their ranks; null without it
+--   change_rival_count  contestants that are ranked by score_delta, this one included; 0 without it
+--   change_standing     0 to 1; share of the others that are below, ties count half; null where there are no others
+--   naba_rank           number, from 1; the same by naba
+--   naba_rival_count    contestants; the same by naba
+--   naba_standing       0 to 1; the same by naba
+--   judged_count        replicates with a verdict
+--   improved_count      replicates among them that improve beyond noise
+--   worse_count         replicates among them that get worse beyond noise
+--   too_few_count       replicates among them with too few episodes to say
 -- formula: mid-rank = 1 + contestants above + (ties - 1) / 2; standing = (contestants - rank) / (contestants - 1).
 --     Numbers closer than 1e-9 are ties.
 -- left out: a rank among those who had another budget or other rules: contestants are ranked within game, evaluation
@@ -85,9 +85,9 @@ ranked as (
                 then
                     rank() over (partition by contest_id order by score_delta desc nulls last)
                     + (count(*) over (partition by contest_id, score_delta) - 1) / 2
-        end as gain_rank,
+        end as change_rank,
         case when score_delta is not null then count(score_delta) over (partition by contest_id) else 0 end
-            as gain_rival_count,
+            as change_rival_count,
         case
             when naba is not null
                 then
@@ -107,9 +107,9 @@ select
     replicate_count,
     score_delta,
     naba,
-    gain_rank,
-    gain_rival_count,
-    (gain_rival_count - gain_rank) / nullif(gain_rival_count - 1, 0) as gain_standing,
+    change_rank,
+    change_rival_count,
+    (change_rival_count - change_rank) / nullif(change_rival_count - 1, 0) as change_standing,
     naba_rank,
     naba_rival_count,
     (naba_rival_count - naba_rank) / nullif(naba_rival_count - 1, 0) as naba_standing,

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from s3gym.report.render import render
+from s3gym.report import render
+from s3gym.resampling import refresh
 from s3gym.warehouse import Warehouse
 from tests.report import folder
 from tests.report.chromium import Chromium
@@ -15,12 +16,21 @@ from tests.report.chromium import Chromium
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     data = tmp_path_factory.mktemp("report") / "data"
     folder.make(data)
-    return Warehouse(data, materialize=True)
+    warehouse = Warehouse(data, materialize=True)
+    refresh(warehouse)
+    return warehouse
 
 
 @pytest.fixture(scope="session")
-def page(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return render(warehouse, tmp_path_factory.mktemp("page") / "report.html")
+def built(warehouse: Warehouse) -> render.Page:
+    return render.build(warehouse)
+
+
+@pytest.fixture(scope="session")
+def page(built: render.Page, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(render.html(built), encoding="utf-8")
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -104,10 +104,11 @@ def test_differences_are_those_of_the_mart_with_their_verdicts(tmp_path: Path) -
     found = {tile["target_game"]: tile for tile in tiles(built)}
     assert {game: tile["verdict"] for game, tile in found.items()} == {
         "pvz": "no comparison",
-        "snake": "within noise",
+        "snake": "no difference",
         "tetris": "loses",
     }
     assert (found["pvz"]["mean_difference"], found["snake"]["mean_difference"]) == (None, 0.0)
+    assert "0.00 (no spread in 2 pairs)" in words(built)
 
 
 def test_a_target_that_was_not_played_is_a_tile_without_a_number(tmp_path: Path) -> None:

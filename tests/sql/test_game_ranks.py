@@ -25,15 +25,15 @@ def test_ties_share_the_mean_of_their_ranks_and_scales_do_not_matter(lab: Lab) -
     warehouse = lab.open()
 
     # gains 4, 2, 2, -1: ranks 1, (2 + 3) / 2, 2.5, 4; below of three others: 3, 1 + 1/2, 1.5, 0
-    found = by_game(warehouse, "snake", "gain_rank", "gain_rival_count", "gain_standing")
+    found = by_game(warehouse, "snake", "change_rank", "change_rival_count", "change_standing")
     assert found == {"a": [1, 4, 1.0], "b": [2.5, 4, 0.5], "c": [2.5, 4, 0.5], "d": [4, 4, 0.0]}
     # areas 6, 3, 3 and, all below the start, 0
     assert by_game(warehouse, "snake", "naba", "naba_rank") == {"a": [6, 1], "b": [3, 2.5], "c": [3, 2.5], "d": [0, 4]}
     a, b, d = (row(warehouse, "game_ranks", f"model_id = '{name}'") for name in "abd")
     # a: ranks 1 and 2, standings 1 and 0; b: 2.5 and 1, 0.5 and 1
-    assert (a["game_count"], a["gain_game_count"], a["mean_gain_rank"], a["mean_gain_standing"]) == (2, 2, 1.5, 0.5)
-    assert (b["mean_gain_rank"], b["mean_gain_standing"], b["mean_naba_rank"]) == (1.75, 0.75, 1.75)
-    assert (d["game_count"], d["mean_gain_rank"], d["mean_naba_standing"]) == (1, 4.0, 0.0)
+    assert (a["game_count"], a["change_game_count"], a["mean_change_rank"], a["mean_change_standing"]) == (2, 2, 1.5, 0.5)
+    assert (b["mean_change_rank"], b["mean_change_standing"], b["mean_naba_rank"]) == (1.75, 0.75, 1.75)
+    assert (d["game_count"], d["mean_change_rank"], d["mean_naba_standing"]) == (1, 4.0, 0.0)
 
 
 def test_improved_games_are_counted_among_those_with_a_verdict(lab: Lab) -> None:
@@ -76,8 +76,8 @@ def test_one_contestant_has_no_rank_among_others(lab: Lab) -> None:
 
     found = row(lab.open(), "game_ranks")
 
-    assert (found["game_count"], found["gain_game_count"], found["naba_game_count"]) == (1, 0, 0)
-    assert (found["mean_gain_rank"], found["mean_gain_standing"], found["mean_naba_rank"]) == (None, None, None)
+    assert (found["game_count"], found["change_game_count"], found["naba_game_count"]) == (1, 0, 0)
+    assert (found["mean_change_rank"], found["mean_change_standing"], found["mean_naba_rank"]) == (None, None, None)
     assert found["judged_game_count"] == 0, "noise floors have not been computed"
 
 
@@ -86,9 +86,9 @@ def test_what_has_no_valid_curve_has_no_rank_and_takes_none(lab: Lab) -> None:
     lab.add("never started", {0: [None], 3: [None]}, model_id="lost", game="trust")
     warehouse = lab.open()
 
-    assert by_game(warehouse, "snake", "gain_rank", "gain_rival_count") == {"a": [1, 2], "b": [2, 2], "lost": [None, 0]}
+    assert by_game(warehouse, "snake", "change_rank", "change_rival_count") == {"a": [1, 2], "b": [2, 2], "lost": [None, 0]}
     lost = row(warehouse, "game_ranks", "model_id = 'lost'")
-    assert (lost["game_count"], lost["gain_game_count"], lost["mean_gain_standing"]) == (2, 0, None)
+    assert (lost["game_count"], lost["change_game_count"], lost["mean_change_standing"]) == (2, 0, None)
 
 
 def test_a_start_below_zero_is_ranked_by_gain_alone(lab: Lab) -> None:
@@ -96,7 +96,7 @@ def test_a_start_below_zero_is_ranked_by_gain_alone(lab: Lab) -> None:
     lab.add("b", {0: [1.0], 3: [2.0]}, model_id="b", game="trust")
     lab.add("c", {0: [1.0], 3: [3.0]}, model_id="c", game="trust")
 
-    found = by_game(lab.open(), "trust", "gain_rank", "naba_rank", "naba_rival_count", "naba_standing")
+    found = by_game(lab.open(), "trust", "change_rank", "naba_rank", "naba_rival_count", "naba_standing")
 
     assert found == {"a": [1, None, 0, None], "b": [3, 2, 2, 0.0], "c": [2, 1, 2, 1.0]}
 
@@ -106,7 +106,7 @@ def test_replicates_are_one_contestant_with_the_mean_of_their_gains(lab: Lab) ->
         lab.add(f"a {replicate}", {0: [1.0], 3: [end]}, model_id="a", replicate=replicate)
     lab.add("b", {0: [1.0], 3: [3.0]}, model_id="b")
 
-    found = by_game(lab.open(), "snake", "replicate_count", "score_delta", "gain_rank")
+    found = by_game(lab.open(), "snake", "replicate_count", "score_delta", "change_rank")
 
     # (4 + 1) / 2 against 2
     assert found == {"a": [2, 2.5, 1], "b": [1, 2.0, 2]}
@@ -118,7 +118,7 @@ def test_only_like_budgets_and_interventions_are_ranked_and_controls_never(lab: 
     lab.add("c", {0: [1.0], 3: [9.0]}, model_id="c", intervention="oracle")
     lab.add("control", {0: [1.0], 3: [9.0]}, model_id="a", pathway="none", exploration_episode_count=0)
 
-    found = by_game(lab.open(), "snake", "gain_rank", "gain_rival_count")
+    found = by_game(lab.open(), "snake", "change_rank", "change_rival_count")
 
     assert found == {"a": [1, 1], "b": [1, 1], "c": [1, 1]}
 

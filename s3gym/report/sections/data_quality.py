@@ -23,6 +23,7 @@ _ACTIONS = """
     from action_validity
     order by model_id, intervention != 'main', intervention, game, pathway, replicate, cell_id, phase desc
 """
+_ORACLE = "select count(*) as cells from data_quality where intervention = 'oracle_judge'"
 _SHARED = "select distinct game from data_quality where is_instances_shared order by game"
 
 
@@ -40,6 +41,13 @@ def build(warehouse: "Warehouse") -> str:
     if not cells:
         parts.append(fragments.notice("No cell has been asked for yet; `s3gym run` asks for some."))
     parts += [_shared(row["game"]) for row in warehouse.sql(_SHARED).to_dicts()]
+    if warehouse.sql(_ORACLE).item():
+        parts.append(
+            fragments.notice(
+                "Cells with the intervention `oracle_judge` read the verifier's rewards where their own scores stood in "
+                "the experience. They locate a break and are no result of an agent."
+            )
+        )
     if cells:
         parts.append(fragments.table("Episodes and calls of every cell", cells, _cell_columns(cells), "model_id"))
     if actions:

@@ -1,4 +1,4 @@
-"""Models and pathways compared across games: by ranks and by games improved, never by mean scores."""
+"""Models and pathways compared across games: by games improved and by ranks, never by mean scores."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -17,21 +17,22 @@ MARTS = ("game_ranks", "ranks_by_game", "detectable_effect")
 
 _CONTESTANTS = """
     from game_ranks
-    order by
-        improved_game_count desc, mean_gain_standing desc nulls last, model_id, pathway, intervention != 'main',
-        intervention, explorer_id
+    where intervention = 'main'
+    order by improved_game_count desc, mean_change_standing desc nulls last, model_id, pathway, explorer_id
 """
 _GAMES = """
     from ranks_by_game
-    order by game, gain_rank nulls last, model_id, pathway, intervention != 'main', intervention, explorer_id
+    where intervention = 'main'
+    order by game, change_rank nulls last, model_id, pathway, explorer_id
 """
 _EFFECTS = """
     from detectable_effect
-    where pair_count > 0
-    order by game, model_id, intervention != 'main', intervention, pathway, replicate, cell_id
+    where pair_count > 0 and intervention = 'main'
+    order by game, model_id, pathway, replicate, cell_id
 """
 _ALONE = "no other to compare with, or no valid curve"
 _NO_SPREAD = "no spread to judge by"
+_CHANGE = "Last less first held-out score of the curve itself, with no control taken away"
 
 
 def build(warehouse: "Warehouse") -> str:
@@ -47,7 +48,8 @@ def build(warehouse: "Warehouse") -> str:
         fragments.lead(
             "Scores of different games have no common unit, so models and pathways are ranked within each game, and "
             "games are counted. A standing is the share of the others that are below: 100 % is first everywhere, 50 % "
-            "the middle. Ranks follow the curves as they are, chance included; the games improved do not."
+            "the middle. Ranks follow the curves as they are, chance included, and no control is taken away: change is "
+            "the last score less the first. The games improved are those of the summary."
         ),
         fragments.table("Models and pathways across games", rows, _contestant_columns(rows)),
         fragments.table("Ranks within each game", games, _game_columns(games), "game"),
@@ -69,9 +71,9 @@ def _contestant_columns(rows: Sequence[Row]) -> list[Column]:
         Column("Improved", _of_judged("improved_game_count"), "Games where most replicates improve beyond noise"),
         Column("Worse", _of_judged("worse_game_count"), "Games where most replicates get worse beyond noise"),
         Column("Too few", _of_judged("too_few_game_count"), "Games with too few episodes to say"),
-        Column("Standing by gain", lambda r: fragments.percent(r["mean_gain_standing"], _ALONE), "Last less first"),
-        Column("Mean rank", lambda r: fragments.number(r["mean_gain_rank"], _ALONE), "By gain; 1 is the highest"),
-        Column("Games", lambda r: fragments.count(r["gain_game_count"]), "With a rank by gain among others"),
+        Column("Standing by change", lambda r: fragments.percent(r["mean_change_standing"], _ALONE), _CHANGE),
+        Column("Mean rank", lambda r: fragments.number(r["mean_change_rank"], _ALONE), "By change; 1 is the highest"),
+        Column("Games", lambda r: fragments.count(r["change_game_count"]), "With a rank by change among others"),
         Column("Standing by NABA", lambda r: fragments.percent(r["mean_naba_standing"], _ALONE), fragments.NABA),
         Column("Mean rank", lambda r: fragments.number(r["mean_naba_rank"], _ALONE), "By NABA; 1 is the highest"),
         Column("Games", lambda r: fragments.count(r["naba_game_count"]), "With a rank by NABA among others"),
@@ -81,11 +83,11 @@ def _contestant_columns(rows: Sequence[Row]) -> list[Column]:
 def _game_columns(rows: Sequence[Row]) -> list[Column]:
     return [
         *_identity(rows),
-        Column("Gain", lambda r: fragments.number(r["score_delta"], _ALONE, signed=True), "Last less first score"),
-        Column("Rank", lambda r: _rank(r, "gain"), "By gain, of all that have one; ties share the mean of their ranks"),
+        Column("Change", lambda r: fragments.number(r["score_delta"], _ALONE, signed=True), _CHANGE),
+        Column("Rank", lambda r: _rank(r, "change"), "By change, of all that have one; ties share their mean rank"),
         Column("NABA", lambda r: fragments.number(r["naba"], _ALONE, decimals=3), fragments.NABA),
         Column("Rank", lambda r: _rank(r, "naba"), "By NABA"),
-        Column("Replicates", lambda r: fragments.count(r["replicate_count"]), "Gain and NABA are means over them"),
+        Column("Replicates", lambda r: fragments.count(r["replicate_count"]), "Change and NABA are means over them"),
         Column("Improved", _of_replicates, "Replicates that improve beyond noise, of those with a verdict"),
     ]
 
@@ -115,10 +117,6 @@ def _identity(rows: Sequence[Row]) -> list[Column]:
         Column("Model", lambda r: r["model_id"], is_text=True),
         Column("Pathway", lambda r: fragments.pathway(r["pathway"]), is_text=True),
     ]
-    if any(row["intervention"] != "main" for row in rows):
-        columns.append(
-            Column("Intervention", lambda r: r["intervention"], "The one link of the chain that was changed", True)
-        )
     if any(row["explorer_id"] != row["model_id"] for row in rows):
         columns.append(Column("Explored by", lambda r: r["explorer_id"], is_text=True))
     return columns

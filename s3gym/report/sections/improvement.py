@@ -13,11 +13,31 @@ if TYPE_CHECKING:
 
 TITLE = "Improvement"
 ORDER = 20
-MARTS = ("improvement_curve", "improvement", "int_anchors")
+MARTS = ("improvement_curve", "improvement", "metric_intervals", "int_anchors")
 
 _CELLS = """
+    with intervals as (
+        select
+            cell_id,
+            max(unit_count) as unit_count,
+            map_from_entries(list((metric, {'low': low, 'high': high}))) as ends
+        from metric_intervals
+        where scope = 'cell' and contrast = 'own'
+        group by cell_id
+    )
+
+    select
+        improvement.*,
+        intervals.unit_count,
+        intervals.ends['avg'].low as avg_low,
+        intervals.ends['avg'].high as avg_high,
+        intervals.ends['auc_plus'].low as auc_plus_low,
+        intervals.ends['auc_plus'].high as auc_plus_high,
+        intervals.ends['net_area'].low as net_area_low,
+        intervals.ends['net_area'].high as net_area_high
     from improvement
-    order by model_id, intervention != 'main', intervention, game, pathway, replicate, cell_id
+    left join intervals on improvement.cell_id = intervals.cell_id
+    order by model_id, intervention != 'main', intervention, game, pathway, replicate, improvement.cell_id
 """
 
 
@@ -32,7 +52,8 @@ def build(warehouse: "Warehouse") -> str:
         fragments.lead(
             "Mean held-out score after a number of exploration episodes, with 95 % intervals. Dotted rules "
             "are the random and the expert player. A cross on the axis marks a checkpoint without a score, "
-            "because an episode there is invalid or missing; its neighbours are joined."
+            "because an episode there is invalid or missing; its neighbours are joined. The control is drawn last, in "
+            "dashes: a curve equal to it shows through."
         ),
         fragments.pathway_key(row["pathway"] for row in points),
         *curves.by_game(points, warehouse),
@@ -47,11 +68,17 @@ def _columns(rows: Sequence[Row]) -> list[Column]:
         *fragments.who(rows),
         _measure("First", "initial_score", "Mean held-out score before any experience"),
         _measure("Last", "last_score", "Mean held-out score at the last checkpoint"),
-        _measure("Mean", "avg_score", "Mean over the checkpoints"),
+        _sure("Mean", "avg_score", "avg", "Mean over the checkpoints"),
         _measure("Best", "max_score", "Highest checkpoint"),
-        _measure("AUC+", "auc_plus", "Area of the curve above its first score, in score times episodes"),
+        _sure(
+            "AUC+",
+            "auc_plus",
+            "auc_plus",
+            "Area of the curve above its first score, in score times episodes; never below zero, so that an interval "
+            "above it shows nothing: see what noise alone gives",
+        ),
         _measure("AUC−", "auc_minus", "Area of the curve below its first score, in score times episodes"),
-        _measure("Net area", "net_area", "AUC+ less AUC−"),
+        _sure("Net area", "net_area", "net_area", "AUC+ less AUC−"),
         Column("NABA", fragments.naba, fragments.NABA),
         _measure("Normalised first", "normalised_initial", "0 is the random player, 1 the expert"),
         _measure("Normalised last", "normalised_last", "0 is the random player, 1 the expert"),
@@ -69,6 +96,16 @@ def _columns(rows: Sequence[Row]) -> list[Column]:
 def _measure(label: str, name: str, note: str) -> Column:
     why = "no reference players" if name.startswith("normalised") else "too few valid checkpoints"
     return Column(label, lambda r: fragments.number(r[name], why), note)
+
+
+def _sure(label: str, name: str, metric: str, note: str) -> Column:
+    """A measure with its 95 % interval."""
+
+    def cell(row: Row) -> Markup:
+        ends = row[f"{metric}_low"], row[f"{metric}_high"]
+        return fragments.estimate(row[name], *ends, "too few valid checkpoints", of=(row["unit_count"], "instance"))
+
+    return Column(label, cell, f"{note}. In brackets its 95 % interval, over draws of the instances")
 
 
 def _checkpoints(row: Row) -> Markup:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 TITLE = "Judging and improving"
 ORDER = 35
-MARTS = ("judge_coupling", "judge_coupling_blocks")
+MARTS = ("judge_coupling", "judge_coupling_blocks", "stg_published_judge_coupling")
 
 _BLOCKS = """
     select cell_id, model_id, game, pathway, replicate, from_checkpoint, to_checkpoint, scored_count, agreement, gain
@@ -21,10 +21,30 @@ _BLOCKS = """
     where intervention = 'main' and agreement is not null and gain is not null
     order by game, model_id, pathway, replicate, cell_id, from_checkpoint
 """
-_STATISTICS = "from judge_coupling order by unit, game = '*', game, quality desc"
+_STATISTICS = """
+    select
+        coupling.*,
+        case coupling.quality when 'agreement' then published.agreement_rho else published.negative_error_rho end
+            as published_rho,
+        case coupling.quality when 'agreement' then published.agreement_gap else published.error_gap end
+            as published_gap
+    from judge_coupling as coupling
+    left join stg_published_judge_coupling as published
+        on published.game = if(coupling.game = '*', 'all', coupling.game) and coupling.unit = 'block'
+    order by coupling.unit, coupling.game = '*', coupling.game, coupling.quality desc
+"""
+_PLAYERS = """
+    select
+        count(distinct cells.model_id) as models,
+        count(distinct cells.model_id) filter (starts_with(cells.model_id, 'player:')) as players
+    from judge_coupling_units as units
+    inner join int_selected_cells as cells on units.cell_id = cells.cell_id
+"""
 HEIGHT = 200
 ALL = "*"
 """All games together, in ``judge_coupling``."""
+FEWEST_CELLS = 5
+"""A correlation over fewer is not shown: what moves it is which cells there happen to be."""
 UNITS = {"block": "Blocks", "cell": "Cells"}
 QUALITIES = {"agreement": "agreement", "accuracy": "accuracy (error, turned round)"}
 UNDEFINED = {"too_few": "fewer than three", "undefined": "all judgments or all gains are alike"}
@@ -43,9 +63,10 @@ def build(warehouse: "Warehouse") -> str:
             "A point is what was explored between two checkpoints: how often the agent's self-scores agreed with the "
             "verifier there, and how much the held-out score rose over it, as a share of the range of scores in the "
             "game. If judging well led to learning well, points would rise to the right. Points of one cell are not "
-            "independent, so intervals and p are of whole cells that are drawn or change places. A correlation is "
-            "no evidence of a cause."
-        )
+            "independent, so intervals and p are of whole cells that are drawn or change places, and below "
+            f"{FEWEST_CELLS} cells no correlation is shown. A correlation is no evidence of a cause."
+        ),
+        *_players(warehouse.sql(_PLAYERS).to_dicts()[0]),
     ]
     if ALL in found:
         parts.append(Markup("<p>Over all games together: {}.</p>").format(_in_words(found[ALL])))
@@ -55,21 +76,39 @@ def build(warehouse: "Warehouse") -> str:
     return Markup("\n").join([*parts, *_tables(statistics)])
 
 
+def _players(counts: Row) -> list[Markup]:
+    """What the points are of, where scripted players are among them."""
+    if not counts["players"]:
+        return []
+    among = "All points are" if counts["players"] == counts["models"] else "Among the points are those"
+    return [fragments.notice(f"{among} of scripted players, whose self-scores are made by rules and not by a model.")]
+
+
 def _in_words(row: Row) -> Markup:
     """The correlation of a row, and how many points it rests on."""
-    points = f"{_counted(row['unit_count'], 'block')} of {_counted(row['cell_count'], 'cell')}"
+    points = f"{fragments.counted(row['unit_count'], 'block')} of {fragments.counted(row['cell_count'], 'cell')}"
     if row["status"] != "ok":
         return Markup("ρ is not defined, {} ({})").format(UNDEFINED[row["status"]], points)
+    if row["cell_count"] < FEWEST_CELLS:
+        return Markup("{}, too few for a correlation").format(points)
     return Markup("ρ = {} over {}").format(_interval(row), points)
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def _why_not(row: Row) -> str:
+    if row["status"] == "ok" and row["cell_count"] < FEWEST_CELLS:
+        return f"fewer than {FEWEST_CELLS} cells"
+    return UNDEFINED.get(row["status"], "not defined")
 
 
 def _interval(row: Row) -> Markup:
-    why = UNDEFINED.get(row["status"], "not defined")
-    return fragments.estimate(row["spearman"], row["spearman_low"], row["spearman_high"], why, signed=True)
+    if row["cell_count"] < FEWEST_CELLS:
+        return fragments.missing(_why_not(row))
+    return fragments.estimate(row["spearman"], row["spearman_low"], row["spearman_high"], _why_not(row), signed=True)
+
+
+def _measured(row: Row, name: str, why: str, decimals: int = 2, signed: bool = False) -> Markup:
+    is_shown = row["cell_count"] >= FEWEST_CELLS
+    return fragments.number(row[name] if is_shown else None, why if is_shown else _why_not(row), decimals, signed)
 
 
 def _scatters(blocks: Sequence[Row], found: Mapping[str, Row]) -> Markup:
@@ -138,23 +177,38 @@ def _columns(unit: str) -> list[Column]:
         ),
         Column(
             "p",
-            lambda r: fragments.number(r["p_value"], "no two cells of a game can change places", 3),
+            lambda r: _measured(r, "p_value", "no two cells of a game can change places", 3),
             "Chance of a correlation as strong where cells of a game are dealt each other's gains; two-sided",
         ),
         Column(
             "Pearson's r",
-            lambda r: fragments.number(r["pearson"], UNDEFINED.get(r["status"], "not defined"), signed=True),
+            lambda r: _measured(r, "pearson", _why_not(r), signed=True),
             "Linear correlation of judgment and gain, −1 to 1",
         ),
         Column(
             "Third gap",
-            lambda r: fragments.number(r["tertile_gap"], "too few, or too many alike, for thirds", signed=True),
+            lambda r: _measured(r, "tertile_gap", "too few, or too many alike, for thirds", signed=True),
             "Mean gain of the third with the best judgment, less that of the third with the poorest",
         ),
+        *(_published() if unit == "block" else []),
         Column(UNITS[unit], lambda r: fragments.count(r["unit_count"]), "Those with both numbers"),
         *(
             [Column("Cells", lambda r: fragments.count(r["cell_count"]), "Cells they are of")]
             if unit == "block"
             else []
         ),
+    ]
+
+
+def _published() -> list[Column]:
+    def number(label: str, name: str, note: str) -> Column:
+        return Column(
+            label,
+            lambda r: fragments.number(r[name], "not published", 3, signed=True),
+            f"{note}, in the published study: S3Gym, arXiv 2608.31100, CC BY 4.0, seven models, no interval",
+        )
+
+    return [
+        number("Published ρ", "published_rho", "The same rank correlation"),
+        number("Published gap", "published_gap", "The same gap of thirds"),
     ]

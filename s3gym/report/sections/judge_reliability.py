@@ -20,7 +20,11 @@ _CELLS = """
         judges.*,
         told.positive_count / nullif(told.scored_count, 0) as positive_share,
         told.kappa,
-        told.auroc
+        told.kappa_low,
+        told.kappa_high,
+        told.auroc,
+        told.auroc_low,
+        told.auroc_high
     from judge_reliability as judges
     inner join judge_discrimination as told on judges.cell_id = told.cell_id and judges.phase = told.phase
     order by
@@ -87,8 +91,8 @@ def build(warehouse: "Warehouse") -> str:
     parts = [
         fragments.lead(
             "With every action the agent estimates the verifier's reward. The two agree when both are above "
-            "zero or both are not; over-confident is an estimate above zero where the reward is not. Rates "
-            "carry their 95 % intervals."
+            "zero or both are not; over-confident is an estimate above zero where the reward is not. In brackets "
+            "are 95 % intervals, over whole episodes, as steps of one are not independent."
         ),
         _key(),
         _shares(warehouse.sql(_SHARES).to_dicts()),
@@ -252,17 +256,17 @@ def _columns(rows: Sequence[Row]) -> list[Column]:
         ),
         Column(
             "Kappa",
-            lambda r: fragments.number(r["kappa"], "self-scores and rewards are all alike", signed=True),
+            lambda r: _sure(r, "kappa", "self-scores and rewards are all alike", signed=True),
             "Cohen's kappa, agreement beyond chance: 0 is chance, 1 is perfect",
         ),
         Column(
             "AUROC",
-            lambda r: fragments.number(r["auroc"], "all steps are rewarded, or none is"),
+            lambda r: _sure(r, "auroc", "all steps are rewarded, or none is"),
             "Chance that a rewarded step has a higher self-score than one that is not: 0.5 is a coin, 1 is perfect",
         ),
         Column(
             "NMAE",
-            lambda r: fragments.number(r["nmae"], why, 3),
+            lambda r: _sure(r, "nmae", why),
             "Mean absolute error by the game's declared range",
         ),
         Column(
@@ -277,3 +281,8 @@ def _columns(rows: Sequence[Row]) -> list[Column]:
             "Steps without a self-score; in no rate",
         ),
     ]
+
+
+def _sure(row: Row, name: str, why: str, signed: bool = False) -> Markup:
+    ends = row[f"{name}_low"], row[f"{name}_high"]
+    return fragments.estimate(row[name], *ends, why, signed, of=(row["instance_count"], "instance"))

@@ -1,6 +1,6 @@
 """Whether a summary of experience serves an agent better than the experience itself."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
 TITLE = "Memory against history"
 ORDER = 40
-MARTS = ("memory_vs_history",)
+MARTS = ("memory_vs_history", "memory_vs_history_games")
 
 _PAIRS = """
     from memory_vs_history
     where memory_cell_id is not null and history_cell_id is not null
     order by model_id, intervention != 'main', intervention, game, replicate, memory_cell_id
 """
+_GAMES = "from memory_vs_history_games where pair_count > 0 order by game"
 _WHY = "NABA is not defined on one side: no valid start, one below zero, or no area"
 
 
@@ -31,17 +32,20 @@ def build(warehouse: "Warehouse") -> str:
             "Nothing to compare: this needs the pathways `memory` and `history` for the same model and game, "
             "for example `s3gym run --pathway memory --pathway history`."
         )
-    return Markup("\n").join(
-        [
-            fragments.lead(
-                "Both pathways had the same exploration budget. NABA is the area of the curve above its "
-                "first score, in units of that score. One curve gives no interval; replicates show a spread."
-            ),
-            fragments.pathway_key(["memory", "history"]),
-            _figures([row for row in rows if row["winner"] and row["intervention"] == "main"]),
-            fragments.table("Memory against history, grouped by model", rows, _columns(rows), "model_id"),
-        ]
-    )
+    games = warehouse.sql(_GAMES).to_dicts()
+    parts = [
+        fragments.lead(
+            "Both pathways had the same exploration budget. NABA, as published, is the area of the curve above its "
+            "first score, in units of that score; one pair of curves says nothing of chance, so that ahead means "
+            "higher and no more. Which gain is larger beyond noise is said in the summary."
+        ),
+        fragments.pathway_key(["memory", "history"]),
+        _figures([row for row in rows if row["winner"] and row["intervention"] == "main"]),
+    ]
+    if games:
+        parts.append(fragments.table("Games, beside the published contest", games, _game_columns(games)))
+    parts.append(fragments.table("Memory against history, grouped by model", rows, _columns(rows), "model_id"))
+    return Markup("\n").join(parts)
 
 
 def _figures(rows: Sequence[Row]) -> Markup:
@@ -77,6 +81,36 @@ def _chart() -> dict[str, Any]:
         for name in ("history", "memory")
     ]
     return charts.specification(alt.layer(link, *ends))
+
+
+def _game_columns(rows: Sequence[Row]) -> list[Column]:
+    def both(label: str, name: str, note: str) -> Column:
+        return Column(label, lambda r: _beside(fragments.count(r[name]), r, fragments.count, name), note)
+
+    sources = ", ".join(sorted({row["source"] for row in rows if row["source"]}))
+    return [
+        Column("Game", lambda r: r["game"], is_text=True),
+        both("Pairs", "pair_count", f"A model and replicate each; published: a model each. {sources}"),
+        both("Memory ahead", "memory_win_count", "By any margin"),
+        both("History ahead", "history_win_count", "By any margin"),
+        both("Tie", "tie_count", "No difference"),
+        Column(
+            "Mean difference",
+            lambda r: _beside(_signed(r["mean_naba_difference"], _WHY), r, _signed, "mean_naba_difference"),
+            "NABA of memory less that of history",
+        ),
+    ]
+
+
+def _signed(value: float | None, why: str) -> Markup:
+    return fragments.number(value, why, signed=True)
+
+
+def _beside(ours: Markup, row: Row, written: Callable[[Any, str], Markup], name: str) -> Markup:
+    if row["published_pair_count"] is None:
+        return ours
+    published = written(row[f"published_{name}"], "not published")
+    return Markup('{} <span class="aside">(published: {})</span>').format(ours, published)
 
 
 def _columns(rows: Sequence[Row]) -> list[Column]:

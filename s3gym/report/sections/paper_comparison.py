@@ -17,9 +17,14 @@ MARTS = ("paper_comparison",)
 
 _ROWS = """
     from paper_comparison
-    order by
-        model_id, intervention != 'main', intervention, game, pathway, replicate, cell_id,
-        published_as = 'median'
+    -- a program beside a language model says nothing: players are shown where there is nothing else to show
+    where
+        intervention = 'main'
+        and (
+            not starts_with(model_id, 'player:')
+            or not exists (from paper_comparison where not starts_with(model_id, 'player:'))
+        )
+    order by model_id, game, pathway, replicate, cell_id, published_as = 'median'
 """
 _NO_CHECKPOINT = "too few valid checkpoints"
 _NO_STEP = "no step with a self-score, or all of them alike"
@@ -39,9 +44,10 @@ def build(warehouse: "Warehouse") -> str:
     parts = [
         fragments.lead(
             f"The published numbers ({source}) are of one run each, without error bars, and the paper's Chess is "
-            "latent_chess here. They stand beside ours and are no target: the last column says in what the two differ. "
+            "latent_chess here. They stand beside ours and are no target, and what the two differ in stands with them. "
             "A model that was not published stands beside the best published one, by its mean, and the median of all."
         ),
+        *_players(rows),
         fragments.table("Scores beside the published ones, grouped by model", rows, _score_columns(rows), "model_id"),
     ]
     if judged:
@@ -60,18 +66,31 @@ def build(warehouse: "Warehouse") -> str:
     return Markup("\n").join(parts)
 
 
+def _players(rows: Sequence[Row]) -> list[Markup]:
+    """What to make of scripted players, where they are all there is."""
+    if not rows[0]["model_id"].startswith("player:"):
+        return []
+    return [
+        fragments.notice(
+            "Only scripted players have been measured: programs that know a game's rules, no language models. Their "
+            "numbers show the form of this comparison and nothing about the published models; `s3gym run --model NAME` "
+            "measures a model, and players are then left out here."
+        )
+    ]
+
+
 def _score_columns(rows: Sequence[Row]) -> list[Column]:
     def both(label: str, name: str, note: str) -> Column:
         return Column(label, lambda r: _beside(r, name, _NO_CHECKPOINT), note)
 
     return [
         *fragments.who(rows),
+        Column("In what they differ", lambda r: r["differences"], is_prose=True),
         Column("Published", _published, "Whose numbers stand in brackets", is_text=True),
         both("Mean", "avg_score", "Mean over the checkpoints"),
         both("Best", "max_score", "Highest checkpoint"),
         both("AUC+", "auc_plus", "Area above the first score, in score times episodes: it grows with the budget"),
         Column("Unit", lambda r: r["unit"], "Of the scores", True),
-        Column("In what they differ", lambda r: r["differences"], is_text=True),
     ]
 
 

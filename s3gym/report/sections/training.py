@@ -22,7 +22,7 @@ MARTS = (
     "int_anchors",
 )
 
-_ORDER = "order by model_id, intervention != 'main', intervention, game, pathway, replicate, cell_id"
+_ORDER = "where intervention = 'main' order by model_id, game, pathway, replicate, cell_id"
 _STUDY = f"from training_study {_ORDER}"
 _UPDATES = f"select *, peak_memory_bytes / 2 ** 30 as peak_memory_gib from training_updates {_ORDER}, checkpoint"
 _LOSSES = f"from training_loss {_ORDER}, step_number"
@@ -46,7 +46,9 @@ def build(warehouse: "Warehouse") -> str:
     parts = [
         fragments.lead(
             "Exploration steps that the agent judged well become rows to train on, and new weights are evaluated on "
-            "held-out episodes with no history and no memory. The verifier's rewards select nothing."
+            "held-out episodes with no history and no memory. The verifier's rewards select nothing. Whether a change "
+            "is more than noise is said in the summary; the control is drawn last, in dashes, so that a curve equal to "
+            "it shows through."
         ),
         *_scores(cells, warehouse),
     ]
@@ -122,8 +124,12 @@ def _study_columns(rows: Sequence[Row]) -> list[Column]:
         measure("Trained, best", "trained_max_score", "Highest of these"),
         measure("Last", "last_score", "Mean held-out score at the last checkpoint"),
         measure("Change", "score_delta", "Last less untrained", signed=True),
-        measure("AUC+", "auc_plus", "Area of the curve above its first score, in score times episodes"),
-        measure("AUC+ by updates", "auc_plus_updates", "The same area with updates along the axis, as published"),
+        measure(
+            "AUC+ by updates",
+            "auc_plus_updates",
+            "Area of the curve above its first score, in score times updates, as the published study has it; AUC+ "
+            "everywhere else is in score times episodes, which is this times the episodes between two updates",
+        ),
         Column(
             "Above untrained",
             _above,
@@ -188,7 +194,7 @@ def _published(rows: Sequence[Row]) -> list[Markup]:
     return [
         fragments.lead(
             f"The published study ({source}) trained one model, and its recipe is not known. Its numbers stand beside "
-            "ours and are no target: the last column says in what the two differ."
+            "ours and are no target: the second column says in what the two differ."
         ),
         fragments.table("Beside the published study", rows, _published_columns(rows), "model_id"),
     ]
@@ -204,14 +210,14 @@ def _published_columns(rows: Sequence[Row]) -> list[Column]:
 
     return [
         *fragments.who(rows),
+        Column("In what they differ", lambda r: r["differences"], is_prose=True),
         both("Untrained", "initial_score", "published_initial_score", "Mean held-out score before any update"),
         both("Trained, mean", "trained_avg_score", "published_trained_avg_score", "Mean over updated checkpoints"),
         both("Trained, best", "trained_max_score", "published_trained_max_score", "Highest of these"),
         both("Last", "last_score", "published_last_score", "Score of the last checkpoint"),
-        both("AUC+ by updates", "auc_plus_updates", "published_auc_plus", "Published: by epochs"),
+        both("AUC+ by updates", "auc_plus_updates", "published_auc_plus", "Score times updates; published: by epochs"),
         Column("Above untrained", _published_above, "Updated checkpoints above the untrained model"),
-        Column("Published curve", lambda r: r["note"], is_text=True),
-        Column("In what they differ", lambda r: r["differences"], is_text=True),
+        Column("Published curve", lambda r: r["note"], is_prose=True),
     ]
 
 

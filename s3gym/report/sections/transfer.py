@@ -61,7 +61,8 @@ _MAPS = """
             when latest.cell_id is null then 'not played'
             when latest.mean_difference is null then 'no comparison'
             when latest.is_beyond_noise is null then 'too few to tell'
-            when not latest.is_beyond_noise then 'within noise'
+            when latest.standard_error is null and latest.mean_difference = 0 then 'no difference'
+            when not latest.is_beyond_noise then 'not told from zero'
             when latest.is_negative then 'loses'
             else 'gains'
         end as verdict
@@ -78,7 +79,8 @@ _MAPS = """
 _MISSING = "select cast(sum(transfer_missing_count) as bigint) from data_quality"
 VERDICTS = {
     "loses": "var(--over)",
-    "within noise": "var(--agree)",
+    "no difference": "var(--agree)",
+    "not told from zero": "var(--agree)",
     "gains": "var(--under)",
     "too few to tell": "var(--plain-back)",
     "no comparison": "var(--surface)",
@@ -101,8 +103,9 @@ def build(warehouse: "Warehouse") -> str:
         fragments.lead(
             "The same model on the same held-out instances of a target game, with experience from a source game and "
             "without any. Numbers are mean differences in the target's own unit, so that only a column compares; "
-            "colours say whether the 95 % interval leaves out zero. A dash is no difference of zero: there was "
-            "nothing to compare. Framed is the game that the experience is from."
+            "colours say whether the 95 % interval of one comparison leaves out zero; among many, one in twenty does "
+            "by chance. A dash is no difference of zero: there was nothing to compare. Framed is the game that the "
+            "experience is from."
         ),
         _key(),
         _maps(warehouse.sql(_MAPS).to_dicts()),
@@ -148,7 +151,8 @@ def _chart() -> dict[str, Any]:
             y=alt.Y("source:N", title="experience from"),
         )
         .transform_calculate(
-            label="isValid(datum.mean_difference) ? format(datum.mean_difference, '+.2f') : '–'",
+            label="!isValid(datum.mean_difference) ? '–' : abs(datum.mean_difference) < 1e-9 ? '0' : "
+            "abs(datum.mean_difference) < 0.005 ? '≈0' : format(datum.mean_difference, '+.2f')",
         )
     )
     tiles = base.mark_rect(strokeWidth=1.5).encode(
@@ -179,12 +183,23 @@ def _columns(rows: Sequence[Row]) -> list[Column]:
     return [
         *whose,
         Column("Tried in", _target, "The game of the held-out episodes", is_text=True),
+        Column(
+            "In words",
+            _verdict,
+            "Gains and loses: the 95 % interval of this one comparison leaves out zero",
+            is_text=True,
+        ),
         Column("After episodes", lambda r: fragments.count(r["checkpoint"]), "Exploration episodes in the source game"),
         Column("Score, without → with", _scores, "Mean held-out score in the target game"),
         Column(
             "Difference",
             lambda r: fragments.estimate(
-                r["mean_difference"], r["difference_low"], r["difference_high"], _NO_PAIR, signed=True
+                r["mean_difference"],
+                r["difference_low"],
+                r["difference_high"],
+                _NO_PAIR,
+                signed=True,
+                of=(r["pair_count"], "pair"),
             ),
             "Mean paired difference on the same instances, in the target's unit, with its 95 % interval",
         ),
@@ -194,7 +209,6 @@ def _columns(rows: Sequence[Row]) -> list[Column]:
             "As a share of the way from the random to the expert player: compares across games",
         ),
         Column("Pairs", lambda r: fragments.count(r["pair_count"]), "Episode pairs behind the difference"),
-        Column("In words", _verdict, "Gains and loses: the 95 % interval leaves out zero", is_text=True),
     ]
 
 
@@ -213,6 +227,8 @@ def _verdict(row: Row) -> Markup:
         return fragments.badge("no comparison", "plain")
     if row["is_beyond_noise"] is None:
         return fragments.badge("too few to tell", "plain")
+    if row["standard_error"] is None and not row["mean_difference"]:
+        return fragments.badge("no difference", "plain")
     if not row["is_beyond_noise"]:
-        return fragments.badge("within noise", "plain")
+        return fragments.badge("not told from zero", "plain")
     return fragments.badge("loses", "bad") if row["is_negative"] else fragments.badge("gains", "good")
