@@ -10,12 +10,13 @@ import itertools
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from flows.build_experience import build_experience
 from flows.evaluate import evaluate
 from flows.explore import explore
+from flows.logbook import MANUAL, Outcome, logged
 from flows.runtime import Runtime, StageFailed, limiters_for
 from flows.self_judge import self_judge
 from flows.weights import clear_weights, lost_weights, recall_weights
@@ -59,18 +60,6 @@ class Todo:
     def models(self) -> list[Model]:
         """Who is asked."""
         return [stage.model for stage in self.stages]
-
-
-@dataclass
-class Outcome:
-    """How a run went."""
-
-    plan: RunPlan
-    task_count: int = 0
-    failures: list[str] = field(default_factory=list)
-    """One sentence each."""
-    stopped: str | None = None
-    """The limit of the user that ended it, in a sentence."""
 
 
 def todo(plan: RunPlan, data: Path) -> list[Todo]:
@@ -119,6 +108,7 @@ def measure(
     on_event: Callable[[str, int], None],
     on_start: Callable[[list[Todo]], None],
     on_notice: Callable[[str], None] = lambda told: None,
+    trigger: str = MANUAL,
 ) -> Outcome:
     """Runs what ``config`` asks for and ``data`` does not hold yet.
 
@@ -128,6 +118,7 @@ def measure(
         on_event: called with a kind (``step``, ``episode``, ``change``, ``cell``) and a number as work is done.
         on_start: called with the work before it begins, only when there is some.
         on_notice: told, in a sentence for people, when an endpoint makes calls wait.
+        trigger: what set it off, for the log of refreshes.
 
     Raises:
         ConfigError, UnknownName, SplitError, StorageError: the request is wrong; nothing was run.
@@ -143,25 +134,40 @@ def measure(
             recall_weights(data, cell.stages)
         storage.write_request(data, plan.run, [cell.record for cell in plan.cells], plan.links())
         outcome = Outcome(plan, failures=list(plan.left_out))
-        if work:
-            on_start(work)
-            from prefect.exceptions import TerminationSignal
-
-            from flows.server import orchestration_server
-
-            with orchestration_server(data), Journal(data / "journal.sqlite") as journal:
-                calls, cost_usd = journal.spent({stage.key for stage in plan.stages()})
-                allowance = Allowance(config.max_calls, config.max_cost, calls, cost_usd)
-                models = [model for piece in work for model in piece.models]
-                limiters = limiters_for(models, config, on_notice)
-                runtime = Runtime(data, journal, limiters, allowance, on_event)
-                try:
-                    asyncio.run(allowance.finishing_calls(_orchestrated(work, outcome, runtime), on_notice))
-                except TerminationSignal:  # what Prefect makes of a SIGTERM
-                    raise KeyboardInterrupt from None
-        for cell in plan.cells:
-            clear_weights(data, cell.subject, cell.stages)
+        with logged(data, outcome, [stage for piece in work for stage in piece.stages], trigger):
+            if work:
+                on_start(work)
+                _measured(config, outcome, work, data, on_event, on_notice)
+            for cell in plan.cells:
+                clear_weights(data, cell.subject, cell.stages)
         return outcome
+
+
+def _measured(
+    config: RunConfig,
+    outcome: Outcome,
+    work: list[Todo],
+    data: Path,
+    on_event: Callable[[str, int], None],
+    on_notice: Callable[[str], None],
+) -> None:
+    """Does the work in Prefect; what was called and paid is in ``outcome``, also when it is stopped."""
+    from prefect.exceptions import TerminationSignal
+
+    from flows.server import orchestration_server
+
+    with orchestration_server(data), Journal(data / "journal.sqlite") as journal:
+        calls, cost_usd = journal.spent({stage.key for stage in outcome.plan.stages()})
+        allowance = Allowance(config.max_calls, config.max_cost, calls, cost_usd)
+        models = [model for piece in work for model in piece.models]
+        runtime = Runtime(data, journal, limiters_for(models, config, on_notice), allowance, on_event)
+        try:
+            asyncio.run(allowance.finishing_calls(_orchestrated(work, outcome, runtime), on_notice))
+        except TerminationSignal:  # what Prefect makes of a SIGTERM
+            raise KeyboardInterrupt from None
+        finally:
+            outcome.calls_made = allowance.calls - calls
+            outcome.paid_usd = allowance.cost_usd - cost_usd if allowance.is_priced else None
 
 
 def _together(stages: Sequence[Stage]) -> list[list[Stage]]:

@@ -97,6 +97,11 @@ class Allowance:
             )
         self.calls += 1
 
+    @property
+    def is_priced(self) -> bool:
+        """False once an answer came whose cost nobody knows."""
+        return not self._is_unpriced
+
     def paid(self, facts: CallFacts) -> None:
         """Adds what a call cost, answered or not."""
         self.cost_usd += facts.cost_usd or 0.0

@@ -3,9 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from s3gym import storage
 from s3gym.records import TABLES
 
@@ -14,15 +11,12 @@ NOT_REPEATABLE = {"requested_at", "latency_seconds", "seconds", "peak_memory_byt
 
 
 def contents(data: Path) -> dict[str, list[dict[str, Any]]]:
-    """Rows of every table, sorted, without the columns that tell the time."""
+    """Rows of every table but the logs, sorted, without the columns that tell the time."""
     result = {}
-    for table in TABLES:
-        files = storage.visible_files(data, table)
-        rows = (
-            pa.concat_tables([pq.read_table(f, schema=storage.schema(table)) for f in files]).to_pylist()
-            if files
-            else []
-        )
-        kept = [{k: v for k, v in row.items() if k not in NOT_REPEATABLE} for row in rows]
+    for table in set(TABLES) - set(storage.LOG_TABLES):
+        rows = [row for content in storage.read_rows(data, table) for row in content.to_pylist()]
+        # the configuration of a run holds limits too, which change no result; cells hold what does
+        left_out = NOT_REPEATABLE | ({"config"} if table == "runs" else set())
+        kept = [{k: v for k, v in row.items() if k not in left_out} for row in rows]
         result[table] = sorted(kept, key=repr)
     return result
