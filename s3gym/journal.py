@@ -57,6 +57,8 @@ create table if not exists pruned (
 """
 _HASH_BYTES = 32
 _OF_STAGES = "stage_key in (select value from json_each(?))"
+_OF_A_CALL = "model_id, stage_key, purpose, seed, messages, completion, facts, created_at"
+"""What an attempt is told apart by, beside its key."""
 
 
 class JournalError(Explained):
@@ -292,6 +294,40 @@ class Journal:
             self._stored.clear()
             self._connection.execute("vacuum")
             self._connection.execute("pragma wal_checkpoint(truncate)")
+
+    def unite(self, other: "Journal") -> int:
+        """Takes over what another journal holds and this does not, all of it or nothing; how many calls that were.
+
+        An attempt that both have is one. Calls of a stage that was pruned here stay out, and what another pruned counts
+        where nothing is known of its stage here: neither is counted twice by ``spent``.
+        """
+        with self._lock, self._explained(), self._connection:
+            self._connection.execute("begin immediate")
+            pruned = {key for (key,) in self._connection.execute("select stage_key from pruned")}
+            known = {key for (key,) in self._connection.execute("select distinct stage_key from calls")} | pruned
+            theirs = [row for row in other._select("select * from pruned") if row[0] not in known]
+            self._connection.executemany("insert into pruned values (?, ?, ?)", theirs)
+            needed: set[bytes] = set()
+
+            def taken() -> Iterator[tuple[Any, ...]]:  # one by one: they may be many
+                for row in other._connection.execute(f"select key, {_OF_A_CALL} from calls order by rowid"):
+                    if row[2] not in pruned:
+                        needed.update(_digests(row[5]))
+                        yield row
+
+            before = self._connection.total_changes
+            same = " and ".join(f"{name} is ?{place}" for place, name in enumerate(_OF_A_CALL.split(", "), 2))
+            self._connection.executemany(
+                f"insert into calls (key, attempt, {_OF_A_CALL}) select ?1, "
+                "(select coalesce(max(attempt), 0) + 1 from calls where key = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 "
+                f"where not exists (select 1 from calls where key = ?1 and {same})",
+                taken(),
+            )
+            count = self._connection.total_changes - before
+            for digest, message in other._connection.execute("select hash, message from messages"):
+                if digest in needed:
+                    self._connection.execute("insert or ignore into messages values (?, ?)", (digest, message))
+        return count
 
     def _calls(self, which: str, *values: Any) -> list[Call]:
         columns = "key, attempt, model_id, stage_key, purpose, seed, created_at, completion is not null, facts"

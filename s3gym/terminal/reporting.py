@@ -10,7 +10,7 @@ from s3gym import storage
 from s3gym.report import images, markdown, render
 from s3gym.report.tables import write as write_tables
 from s3gym.resampling import refresh
-from s3gym.warehouse import Selection, Warehouse
+from s3gym.warehouse import WHOLE, Selection, Warehouse
 
 
 def write_report(
@@ -27,8 +27,9 @@ def write_report(
 ) -> None:
     """Writes what is asked for, and says where it is."""
     form = form or ("md" if out is not None and out.suffix == ".md" else "html")
-    out = out or data / f"report.{form}"
-    warehouse = Warehouse(data, run_id, materialize=True, selection=Selection(models, games, since))
+    selection = Selection(models, games, since)
+    out = out or data / f"{'report' if selection == WHOLE else 'report-part'}.{form}"  # a part replaces no whole
+    warehouse = Warehouse(data, run_id, materialize=True, selection=selection)
     refresh(warehouse)
     page = render.build(warehouse)
     drawn = images.write(page, charts, chart_format) if charts else []

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,7 +19,7 @@ import pytest
 
 from s3gym import storage
 from s3gym.records import TABLES, Anchor, CellStage, Episode, Experience, Run
-from s3gym.storage import StorageError
+from s3gym.storage import FolderInUse, StorageError
 
 AWKWARD = [
     "openai/gpt-4o",
@@ -309,13 +310,19 @@ def test_a_file_in_place_of_the_folder_is_told(tmp_path: Path) -> None:
         storage.open_folder(file / "below")
 
 
-def test_another_schema_version_is_refused_for_reading_and_writing(tmp_path: Path) -> None:
-    (tmp_path / "s3gym.json").write_text(json.dumps({"schema_version": 99}))
+@pytest.mark.parametrize(
+    ("version", "remedy"),
+    [
+        (99, "a newer s3gym wrote it: update yours"),
+        (storage.SCHEMA_VERSION - 1, "`s3gym data migrate` brings it up to date"),
+        (storage.OLDEST_VERSION - 1, "use the s3gym that wrote it"),
+    ],
+)
+def test_another_schema_version_is_refused_for_reading_and_writing(tmp_path: Path, version: int, remedy: str) -> None:
+    (tmp_path / "s3gym.json").write_text(json.dumps({"schema_version": version}))
 
     for opening in (storage.open_folder, storage.check_version):
-        with pytest.raises(
-            StorageError, match="has schema version 99, this s3gym reads 3; use the s3gym that wrote it"
-        ):
+        with pytest.raises(StorageError, match=f"has schema version {version}, this s3gym reads 4; {remedy}"):
             opening(tmp_path)
 
 
@@ -379,20 +386,84 @@ def test_a_held_folder_names_its_owner_and_is_free_when_that_is_killed(tmp_path:
     with subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None and owner.stdout.readline() == "held\n"
 
-        told = rf"another run \(process {owner.pid}\) is writing"
+        told = rf"another run \(process {owner.pid}\) is writing to .*: `.*` on {socket.gethostname()} since 20..-"
         with pytest.raises(StorageError, match=told), storage.exclusive(tmp_path):
             raise AssertionError("two owners")
         owner.kill()
         owner.wait()
 
+    left = json.loads((tmp_path / "run.lock").read_text())
+    assert (left["pid"], left["host"]) == (owner.pid, socket.gethostname())
     with storage.exclusive(tmp_path):
-        assert (tmp_path / "run.lock").read_text() == str(os.getpid())
+        assert json.loads((tmp_path / "run.lock").read_text())["pid"] == os.getpid()
+    assert (tmp_path / "run.lock").read_text() == ""
 
 
 def test_the_lock_is_given_back_and_taken_again(tmp_path: Path) -> None:
     for _ in range(2):
         with storage.exclusive(tmp_path):
             pass
+
+
+def test_a_lock_of_an_earlier_version_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "run.lock").write_text("4711")
+
+    with storage.exclusive(tmp_path):
+        pass
+
+
+ELSEWHERE = json.dumps({"host": "elsewhere", "pid": 4711, "command": "s3gym run", "since": "2026-12-01T03:00:00Z"})
+
+
+def test_what_another_machine_left_on_a_disk_of_ours_holds_nobody_up(tmp_path: Path) -> None:
+    (tmp_path / "run.lock").write_text(ELSEWHERE)  # as in a folder that was copied from there
+
+    with storage.exclusive(tmp_path):
+        pass
+
+
+def test_where_the_lock_of_another_machine_may_not_be_seen_its_word_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run.lock").write_text(ELSEWHERE)
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/sda1 / ext4 rw 0 0\nserver:/home {tmp_path.parent} nfs4 rw 0 0\n")
+    monkeypatch.setattr("s3gym.locks._MOUNTS", mounts)
+
+    told = r"process 4711\) may be writing to .*: `s3gym run` on elsewhere since .* On nfs4 .* delete .*run\.lock"
+    with pytest.raises(FolderInUse, match=told), storage.exclusive(tmp_path):
+        raise AssertionError("two owners")
+
+    assert (tmp_path / "run.lock").read_text() == ELSEWHERE
+
+
+def test_on_a_full_disk_the_lock_holds_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("s3gym.storage.os.pwrite", failing(errno.ENOSPC))
+        told = pytest.raises(FolderInUse, match="another run is writing to")
+        with storage.exclusive(tmp_path), told, storage.exclusive(tmp_path):
+            raise AssertionError("two owners")
+
+
+def test_a_file_system_without_locks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("s3gym.storage.fcntl.flock", failing(errno.ENOLCK))
+
+    with pytest.raises(StorageError, match="this file system has no locks"), storage.exclusive(tmp_path):
+        raise AssertionError("held")
+
+
+def test_a_writer_sweeps_up_after_killed_ones(tmp_path: Path) -> None:
+    weights = tmp_path / "weights"
+    for part in ("build_experience-a-00000-00003", "build_experience-b-00000-00003"):
+        (weights / part).mkdir(parents=True)
+    (weights / "build_experience-a-00003-00006.partial").mkdir()
+    storage.write_part(tmp_path, "build_experience-a-00000-00003", "trust", {}, {"status": "complete"})
+    (tmp_path / "manifests" / ".x.json.1.tmp").write_text("half")
+
+    storage.sweep(tmp_path)
+
+    assert [path.name for path in weights.iterdir()] == ["build_experience-a-00000-00003"]
+    assert [path.name for path in (tmp_path / "manifests").iterdir()] == ["build_experience-a-00000-00003.json"]
 
 
 def test_what_fails_under_the_lock_is_not_told_as_a_failure_of_the_lock(tmp_path: Path) -> None:

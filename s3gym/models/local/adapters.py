@@ -25,6 +25,7 @@ from s3gym.models.local.weights import digest_of
 CONFIG, ADAPTER = "adapter_config.json", "adapter_model.safetensors"
 ORIGIN = "s3gym.json"
 """What the weights were trained on, for programs; the head of their own file comes out in another order each time."""
+_REMEDY = "restore the folder, or remove it and run again to train anew"
 
 _peft: Any = peft  # its types are not read
 
@@ -92,12 +93,11 @@ def is_adapter(folder: Path) -> bool:
 
 def check(weights: Weights) -> None:
     """Raises UnusableModel unless the folder holds the weights that are meant."""
-    remedy = "restore the folder, or remove it and run again to train anew"
     if not any(weights.folder.glob("*.safetensors")):
-        raise UnusableModel(f"no trained weights in {weights.folder}; {remedy}")
+        raise UnusableModel(f"no trained weights in {weights.folder}; {_REMEDY}")
     found = digest_of(weights.folder)
     if found != weights.digest:
-        raise UnusableModel(f"{weights.folder} holds weights {found}, expected {weights.digest}; {remedy}")
+        raise UnusableModel(f"{weights.folder} holds weights {found}, expected {weights.digest}; {_REMEDY}")
 
 
 @contextmanager
@@ -199,7 +199,10 @@ def _adapted(model: Any, weights: Weights, base: Base, is_trainable: bool) -> An
             there = {key: list(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118 - no mapping
     except SafetensorError as error:
         raise UnusableModel(f"{path} cannot be read: {error}") from None
-    trained_on = json.loads((weights.folder / ORIGIN).read_text(encoding="utf-8"))["weights"]
+    try:
+        trained_on = json.loads((weights.folder / ORIGIN).read_text(encoding="utf-8"))["weights"]
+    except (ValueError, KeyError, TypeError):
+        raise UnusableModel(f"{weights.folder / ORIGIN} is damaged; {_REMEDY}") from None
     if trained_on != base.digest:
         raise UnusableModel(f"{weights.folder} was trained on weights {trained_on}, and here are {base.digest}")
     # drawn on no device and then replaced, so that nobody's random numbers are touched
@@ -207,7 +210,7 @@ def _adapted(model: Any, weights: Weights, base: Base, is_trainable: bool) -> An
     try:
         with _quiet():  # it only warns of missing keys; they are compared below
             adapted = _peft.PeftModel.from_pretrained(model, weights.folder, **settings)
-    except (RuntimeError, ValueError, KeyError) as error:
+    except (RuntimeError, ValueError, KeyError, TypeError) as error:
         raise UnusableModel(f"{weights.folder} does not fit {base.name}: {error}") from None
     wanted = {key: list(tensor.shape) for key, tensor in _state(adapted).items()}
     if there != wanted:
