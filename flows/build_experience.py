@@ -1,11 +1,13 @@
 """Stage: what the episodes so far become for the next reader. Table ``experiences``."""
 
 from dataclasses import asdict
+from hashlib import sha256
 from typing import Any
 
 from flows.runtime import Runtime, StageFailed, Workbench, explored_so_far, workshop
 from flows.update import update
 from s3gym import storage
+from s3gym.guides import of_length
 from s3gym.models.base import ModelError
 from s3gym.pathways.base import Built
 from s3gym.plan import Stage
@@ -23,6 +25,8 @@ async def build_experience(stage: Stage, runtime: Runtime) -> list[dict[str, Any
     if stage.subject.pathway.IS_TRAINED:
         return await update(stage, runtime)
     bench = Workbench(runtime, stage)
+    if stage.subject.replaced.guide:
+        return [bench.write(stage.first, stage.last, {"experiences": [_guided(stage, runtime)]}, is_complete=True)]
     past = explored_so_far(runtime, stage)
     built, row = await build(stage, bench.asker, past, _last_memory(stage, runtime))
     manifest = bench.write(stage.first, stage.last, {"experiences": [row]}, built is not None)
@@ -46,7 +50,7 @@ async def build(
         game=subject.game.id,
         pathway=subject.pathway_id,
         checkpoint=len(past),
-        kind=built.kind if built else subject.pathway_id,
+        kind=subject.replaced.marked(built.kind if built else subject.pathway_id),
         text=built.stored_text if built else None,
         content_hash=built.content_hash if built else None,
         token_count=built.token_count if built else None,
@@ -57,6 +61,30 @@ async def build(
         **asdict(facts),
     )
     return built, row
+
+
+def _guided(stage: Stage, runtime: Runtime) -> Experience:
+    """A guide in place of what the pathway would have carried."""
+    subject, replaced = stage.subject, stage.subject.replaced
+    assert replaced.guide is not None and replaced.mark is not None  # as the caller has seen
+    text = replaced.guide(subject.game.id).text
+    if stage.experience is not None:
+        row = storage.read_part(runtime.data, "experiences", subject.game.id, stage.experience.whole)[0]
+        text = of_length(text, row["token_count"], subject.model.count_tokens)
+    return Experience(
+        stage_key=stage.key,
+        game=subject.game.id,
+        pathway=subject.pathway_id if replaced.is_measured else "any",
+        checkpoint=stage.checkpoint,
+        kind=replaced.mark,
+        text=text,
+        content_hash=sha256(text.encode()).hexdigest(),
+        token_count=subject.model.count_tokens(text),
+        source_episode_ids=[],
+        steps_kept=0,
+        steps_dropped=0,
+        tokens_dropped=0,
+    )
 
 
 def _last_memory(stage: Stage, runtime: Runtime) -> str | None:

@@ -4,6 +4,7 @@ Stages are handed this; they never ask where anything is. No Prefect here.
 """
 
 import asyncio
+import random
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from typing import Any, TypeVar
 from s3gym import __version__, storage
 from s3gym.config import ModelEntry, RunConfig
 from s3gym.games.base import EXPLORATION
+from s3gym.interventions.base import Scores
 from s3gym.journal import Journal
 from s3gym.models.base import Completion, Model, Request, Trainable, Weights
 from s3gym.pathways.base import Built, Workshop
@@ -140,6 +142,7 @@ class Workbench:
         manifest = {
             "stage": self.stage.kind,
             "key": self.stage.key,
+            "facts": self.stage.facts,
             "status": COMPLETE if is_complete else INVALID,
             "inputs": sorted({s.key for s in (*self.stage.explored, self.stage.experience) if s is not None}),
             "model_id": self.model.model_id,
@@ -190,8 +193,19 @@ def stored_episodes(runtime: Runtime, stage: Stage) -> Iterator[tuple[Episode, l
 
 
 def explored_so_far(runtime: Runtime, stage: Stage) -> list[PastEpisode]:
-    """The exploration episodes behind ``stage``, as transcripts."""
-    return [past_episode(episode, steps) for episode, steps in stored_episodes(runtime, stage)]
+    """The exploration episodes behind ``stage``, as transcripts, with the scores that its experience is made from."""
+    played = list(stored_episodes(runtime, stage))
+    scores = iter(rescored(stage, played, stage.subject.replaced.scores))
+    return [past_episode(episode, steps, [next(scores) for _ in steps]) for episode, steps in played]
+
+
+def rescored(stage: Stage, played: Sequence[tuple[Episode, list[Step]]], change: Scores | None) -> list[float | None]:
+    """A score for each step behind ``stage``: the agent's own, or what an intervention has in its place."""
+    steps = [step for _, own in played for step in own]
+    if change is None:
+        return [step.self_score for step in steps]
+    subject = stage.subject
+    return change(steps, random.Random(hashed(subject.run.seed, subject.scope, "rescore", stage.checkpoint)))
 
 
 def workshop(stage: Stage, asker: Asker, episode_count: int, previous: str | None = None) -> Workshop:

@@ -1,14 +1,16 @@
 """Stage: judged steps become weights. Tables ``experiences``, ``sft_rows`` and ``training_steps``, and a folder.
 
 The rows come from the explore stages behind the update and from nowhere else, so a held-out episode cannot be among
-them; they are chosen by self-scores, in types that have no field for a verifier's reward.
+them; they are chosen by self-scores, in types that have no field for a verifier's reward. An intervention alone may put
+other scores in their place.
 """
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from typing import Any
 
-from flows.runtime import Runtime, StageFailed, Workbench, all_of, stored_episodes, trained, weights_of
+from flows.runtime import Runtime, StageFailed, Workbench, all_of, rescored, stored_episodes, trained, weights_of
 from flows.weights import weights_folder
 from s3gym.models.base import Change, Completion, Example, ModelError, Request, Trainable, TrainingFailed, Weights
 from s3gym.pathways.training import CORRECTABLE, Choice, Considered, corrected, correction_messages, select
@@ -25,6 +27,8 @@ class _Row:
     """One explored step on its way into the weights."""
 
     step: Step
+    score: float | None
+    """What it is ranked by: the agent's own, unless an intervention has another in its place."""
     messages: tuple[Message, ...]
     state: Any
     choice: Choice
@@ -85,26 +89,29 @@ def _chosen(stage: Stage, played: Sequence[tuple[Episode, list[Step]]]) -> list[
     """Every explored step with what becomes of it."""
     subject = stage.subject
     steps = [step for _, own in played for step in own]
+    scores = rescored(stage, played, subject.replaced.ranking)
     considered = [
         Considered(
             episode_id=step.episode_id,
             step_index=step.step_index,
-            self_score=step.self_score,
+            self_score=score,
             action_status=step.action_status,
             finish_reason=step.finish_reason,
             feedback=step.feedback,
         )
-        for step in steps
+        for step, score in zip(steps, scores, strict=True)
     ]
     seed = hashed(subject.run.seed, subject.scope, "select", stage.checkpoint)
-    choices = iter(select(considered, subject.training, subject.game.training_signal, seed))
+    choices = select(considered, subject.training, subject.game.training_signal, seed)
+    judged = zip(scores, choices, strict=True)
     return [
-        _Row(step, messages, state, next(choices))
+        _Row(step, score, messages, state, choice)
         for episode, own in played
-        for step, messages, state in zip(
+        for step, messages, state, (score, choice) in zip(
             own,
             prompts(subject.game, subject.exploration, own),
             states(subject.game, subject.exploration, episode.seed, own),
+            islice(judged, len(own)),
             strict=True,
         )
     ]
@@ -113,10 +120,10 @@ def _chosen(stage: Stage, played: Sequence[tuple[Episode, list[Step]]]) -> list[
 async def _reconsidered(stage: Stage, bench: Workbench, row: _Row) -> _Row:
     """The row with a better action, where one is asked for and given."""
     step, subject = row.step, stage.subject
-    if row.choice.reason not in CORRECTABLE or step.reply is None or step.self_score is None:
+    if row.choice.reason not in CORRECTABLE or step.reply is None or row.score is None:
         return row
     request = Request(
-        messages=correction_messages(row.messages, step.reply, step.self_score),
+        messages=correction_messages(row.messages, step.reply, row.score),
         purpose="act",
         seed=hashed(subject.run.seed, subject.scope, "correct", stage.checkpoint, step.episode_id, step.step_index),
         decoding=subject.decoding,
@@ -198,7 +205,7 @@ def _experience(
         game=stage.subject.game.id,
         pathway=stage.subject.pathway_id,
         checkpoint=stage.checkpoint,
-        kind="weights",
+        kind=stage.subject.replaced.marked("weights"),
         text=None,
         path=weights.folder.relative_to(runtime.data).as_posix() if weights else None,
         is_updated=is_updated,

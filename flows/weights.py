@@ -44,7 +44,9 @@ def clear_weights(data: Path, subject: Subject, stages: Sequence[Stage]) -> None
     """Takes away what ``training.keep`` does not ask for, once the whole cell is done."""
     if not subject.pathway.IS_TRAINED or subject.training.keep == "all" or any(missing(data, s) for s in stages):
         return
-    updates = [stage for stage in stages if stage.kind == "build_experience"]
+    updates = [stage for stage in stages if stage.kind == "build_experience" and stage.subject is subject]
+    if not updates:  # they are another cell's
+        return
     kept = {_made_by(data, updates[-1])}
     if subject.training.keep == "best":
         kept.add(_made_by(data, _best(data, stages)))

@@ -5,6 +5,7 @@ Exit codes: 0 all well; 1 something failed and is named; 2 the request was wrong
 
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -52,6 +53,18 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="s3gym")
 def main() -> None:
     """Does an LLM agent get better from its own experience, and if not, which link breaks?"""
+    if Path(".env").is_file():
+        _take_keys(Path(".env"))
+
+
+def _take_keys(file: Path) -> None:
+    """Adds what a file says to the environment, whose own values hold; nothing of it is kept anywhere."""
+    from dotenv import load_dotenv
+
+    try:
+        load_dotenv(file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{file} cannot be read: {error}; expected lines such as OPENAI_API_KEY=...") from None
 
 
 def request_options(command: F) -> F:
@@ -61,6 +74,9 @@ def request_options(command: F) -> F:
         click.option("--model", "models", multiple=True, help="player:<name> or a litellm name; repeatable."),
         click.option("--game", "games", multiple=True, help="Repeatable; default: the suite."),
         click.option("--pathway", "pathways", multiple=True, help="none, history, memory, training; repeatable."),
+        click.option(
+            "--intervention", "interventions", multiple=True, help="A link to replace, beside none; or all; repeatable."
+        ),
         click.option("--suite", help="paper or full."),
         click.option("--scale", help="smoke, small (default) or paper."),
         click.option("--replicates", type=int, help="Independent repetitions of every cell."),
@@ -78,24 +94,39 @@ def request_options(command: F) -> F:
 def _config(config_file: Path | None, assignments: tuple[str, ...], **values: Any) -> Any:
     from s3gym.config import load_config
 
-    given = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
-    return load_config(
-        config_file, {key: value for key, value in given.items() if value not in (None, [])}, assignments
-    )
+    return load_config(config_file, _given(values), assignments)
+
+
+def _repeated(data: Path, source: str, config_file: Path | None, assignments: tuple[str, ...], **values: Any) -> Any:
+    """The configuration of an earlier run, with what is given on top."""
+    from s3gym.config import load_config
+    from s3gym.terminal import starting
+
+    if config_file is not None:
+        raise click.UsageError("--from names a run and CONFIG a file: give one of them, and --set for the rest")
+    given = _given(values)
+    return load_config(starting.repeated(starting.stored_request(data, source), given), given, assignments)
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    """Options that were given, by the name of their setting."""
+    listed = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+    return {key: value for key, value in listed.items() if value not in (None, [])}
 
 
 @main.command()
 @request_options
 @DATA
+@click.option("--from", "source", metavar="RUN", help="Ask for what an earlier run did; its id, or how it begins.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and what it takes at most; do nothing.")
-def run(data: Path, dry_run: bool, **request: Any) -> None:
+def run(data: Path, source: str | None, dry_run: bool, **request: Any) -> None:
     """Measure what CONFIG (a TOML file) and the options ask for, and write the report."""
     import signal
 
     from s3gym.terminal import running
 
     signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))  # as batch systems stop
-    config = _config(**request)
+    config = _config(**request) if source is None else _repeated(data, source, **request)
     if dry_run:
         running.show_estimate(config, data)
         return
@@ -103,14 +134,58 @@ def run(data: Path, dry_run: bool, **request: Any) -> None:
 
 
 @main.command()
+@click.argument("file", default="s3gym.toml", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--force", "is_forced", is_flag=True, help="Write over a file that is there.")
+def init(file: Path, is_forced: bool) -> None:
+    """Write FILE (s3gym.toml unless named), a request with every setting explained and at its default."""
+    from s3gym.terminal import starting
+
+    starting.write_example(file, is_forced)
+
+
+@main.command()
 @request_options
 @DATA
-def status(data: Path, **request: Any) -> None:
+@click.option("--cron", required=True, help='When, such as "0 3 * * 1": Mondays at 3:00; or @daily, @weekly.')
+@click.option("--timezone", default="UTC", show_default=True, help="Of the schedule, such as Europe/Berlin.")
+@click.option(
+    "--while-running",
+    type=click.Choice(["wait", "skip"]),
+    default="wait",
+    show_default=True,
+    help="What a refresh does that comes due while another is at work on the folder.",
+)
+@click.option("--remeasure", "is_remeasured", is_flag=True, help="Ask hosted models anew each time, as of that day.")
+def serve(
+    data: Path,
+    cron: str,
+    timezone: str,
+    while_running: str,
+    is_remeasured: bool,
+    config_file: Path | None,
+    assignments: tuple[str, ...],
+    **request: Any,
+) -> None:
+    """Refresh what CONFIG and the options ask for on a schedule, until Ctrl-C; CONFIG is read anew each time."""
+    import signal
+
+    from s3gym.terminal import serving
+
+    signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))  # as batch systems stop
+    given = _given(request)
+    sys.exit(serving.keep_schedule(data, cron, timezone, config_file, given, assignments, while_running, is_remeasured))
+
+
+@main.command()
+@request_options
+@DATA
+@click.option("--explain", "is_explained", is_flag=True, help="For each missing stage, which input changed, and how.")
+def status(data: Path, is_explained: bool, **request: Any) -> None:
     """Show which cells are done and which stages are missing; without a request, of the latest run."""
     from s3gym.terminal import running
 
     asked = any(value for value in request.values())
-    running.show_status(_config(**request) if asked else None, data)
+    running.show_status(_config(**request) if asked else None, data, is_explained)
 
 
 @main.command()
@@ -118,18 +193,28 @@ def status(data: Path, **request: Any) -> None:
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="HTML file; default: report.html in the data folder.",
+    help="File to write; default, in the data folder: report.html or report.md, or report-part of a part.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["html", "md"]),
+    help="A page with charts and the viewer of episodes, or its text and tables as Markdown; default: as --out ends.",
 )
 @click.option("--run", "run_id", help="A run id, or 'all'; default: the latest run.")
-def report(data: Path, out: Path | None, run_id: str | None) -> None:
-    """Write the HTML report from cached tables; no model, key or server is needed."""
-    from s3gym.report.render import render
-    from s3gym.resampling import refresh
-    from s3gym.warehouse import Warehouse
+@click.option("--model", "models", multiple=True, help="Show only this model; repeatable.")
+@click.option("--game", "games", multiple=True, help="Show only this game; repeatable.")
+@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), help="Show all runs requested since that day, UTC.")
+@click.option("--tables", type=click.Path(path_type=Path, file_okay=False), help="Folder for a CSV file of every mart.")
+@click.option("--charts", type=click.Path(path_type=Path, file_okay=False), help="Folder for an image of every chart.")
+@click.option("--chart-format", type=click.Choice(["svg", "png"]), default="svg", show_default=True)
+def report(since: datetime | None, run_id: str | None, **request: Any) -> None:
+    """Write the report from cached tables, of all or a part; no model, key or server is needed."""
+    from s3gym.terminal import reporting
 
-    warehouse = Warehouse(data, run_id, materialize=True)
-    refresh(warehouse)
-    click.echo(f"Report: {render(warehouse, out or data / 'report.html')}")
+    if since and run_id not in (None, "all"):
+        raise click.UsageError("--since is of all runs since that day and --run of one: leave one of them out")
+    reporting.write_report(run_id=run_id, since=since and since.replace(tzinfo=UTC), **request)
 
 
 @main.command()
@@ -145,11 +230,35 @@ def report(data: Path, out: Path | None, run_id: str | None) -> None:
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file instead.")
 @click.option("--run", "run_id", help="A run id, or 'all'; default: the latest run.")
 @click.option("--describe", metavar="VIEW", help="Print a view's documentation.")
-def sql(query: str | None, data: Path, output: str, out: Path | None, run_id: str | None, describe: str | None) -> None:
-    """Run a read-only QUERY (text or a .sql file) on every table, view and mart; without one, list them."""
-    from s3gym.terminal import reading
+@click.option(
+    "--export",
+    "views",
+    type=click.Path(path_type=Path),
+    help="Write the views for plain DuckDB: a .sql or .duckdb file, or both into a folder.",
+)
+def sql(
+    query: str | None,
+    data: Path,
+    output: str,
+    out: Path | None,
+    run_id: str | None,
+    describe: str | None,
+    views: Path | None,
+) -> None:
+    """Run a read-only QUERY (text, a .sql file, or piped in) on every table, view and mart.
 
-    reading.show_sql(query, data, output, out, run_id, describe)
+    Without one, a terminal gets a shell, and anything else the list of views.
+    """
+    from s3gym.terminal import answering, shell
+
+    if describe:
+        answering.describe_view(describe, data, run_id)
+    elif views:
+        answering.export_views(views, data, run_id)
+    elif query is None and out is None and sys.stdin.isatty() and sys.stdout.isatty():
+        shell.converse(data, run_id, output)
+    else:
+        answering.run_query(query, data, run_id, output, out)
 
 
 @main.group(cls=_Commands)
@@ -244,7 +353,7 @@ def replay(episode: str, data: Path) -> None:
 @main.command()
 @DATA
 def verify(data: Path) -> None:
-    """Replay every stored episode from its seed and replies, and compare; then run the SQL checks."""
+    """Replay every stored episode, work the marts' main numbers out again, compare, and run the SQL checks."""
     from s3gym.terminal import reading
 
     sys.exit(reading.verify(data))
@@ -268,6 +377,46 @@ def calls(key: str | None, data: Path, stage: str, model: str | None, failed: bo
         raise click.UsageError("KEY names one call: leave --stage, --model and --failed out; csv is for lists")
     else:
         calls.show_call(data, key, output)
+
+
+@main.group("data", cls=_Commands, invoke_without_command=True)
+@DATA
+@click.pass_context
+def data_folder(context: click.Context, data: Path) -> None:
+    """Care for the data folder; alone, show what is in it by table and stage, and what could go."""
+    context.default_map = {name: {"data": data} for name in data_folder.commands}
+    if context.invoked_subcommand is None:
+        from s3gym.terminal import folder
+
+        folder.show_data(data)
+
+
+@data_folder.command("compact")
+@DATA
+def data_compact(data: Path) -> None:
+    """Pack the many small files of complete stages into few, which reads faster; the rows stay the same."""
+    from s3gym.terminal import folder
+
+    folder.compact(data)
+
+
+@data_folder.command("merge")
+@click.argument("other", type=click.Path(path_type=Path, file_okay=False))
+@DATA
+def data_merge(other: Path, data: Path) -> None:
+    """Add what the data folder OTHER has: rows, requests, model calls and weights, each once. OTHER is only read."""
+    from s3gym.terminal import folder
+
+    folder.merge(data, other)
+
+
+@data_folder.command("migrate")
+@DATA
+def data_migrate(data: Path) -> None:
+    """Bring a folder that an earlier version wrote up to date, in place."""
+    from s3gym.terminal import folder
+
+    folder.migrate(data)
 
 
 @main.command()
@@ -424,6 +573,21 @@ def bench_harness(
     if env is not None and not has_inspect:
         raise click.UsageError("--env is where inspect_ai is installed: give --inspect as well")
     sys.exit(timing.bench_harness(Load(latency, in_flight, episodes), has_inspect, env, output))
+
+
+@bench.command("sql")
+@click.option("--steps", type=click.IntRange(min=1), default=10_000_000, show_default=True, help="Of the data made.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder to be made and kept; default: a temporary one.",
+)
+@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def bench_sql(steps: int, data: Path | None, output: str) -> None:
+    """Time every mart over data made for it, all of them together and each by itself, and their memory."""
+    from s3gym.terminal import querying
+
+    sys.exit(querying.bench_sql(steps, data, output))
 
 
 @bench.command("training")

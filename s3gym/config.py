@@ -8,6 +8,7 @@ import difflib
 import importlib.util
 import tomllib
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -30,12 +31,11 @@ class ConfigError(Explained, ValueError):
 TRAINING_PACKAGES = ("torch", "transformers", "peft")
 """Without them a run that names no model leaves the pathway training out."""
 
+MAIN, ALL = "main", "all"
+"""The intervention that changes nothing, and the word for every one that fits."""
+
 MOST = 2**63 - 1
 """Largest integer a table holds."""
-
-_HARMLESS = ("parallel", "timeout_seconds", "give_up_seconds", "max_calls", "max_cost")
-_HARMLESS_OF_MODELS = ("requests_per_minute", "tokens_per_minute", "prompt_price", "cached_price", "completion_price")
-"""Settings that cannot change a result."""
 
 Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
 Price = Annotated[float, Field(ge=0)]
@@ -67,10 +67,12 @@ class TrainingSettings(_Frozen):
     minimum_rows: Count = 8
     """With fewer there is no update, and the weights stay as they were."""
     method: Literal["lora", "full"] = "lora"
+    """A LoRA adapter beside the weights, or the weights themselves."""
     start: Literal["last", "base"] = "last"
     """``last``: from the last weights, on what was explored since; ``base``: from untrained ones, on all so far."""
     rank: Count = 16
     alpha: Count = 32
+    """What an adapter adds is scaled by ``alpha`` / ``rank``."""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
     learning_rate: Annotated[float, Field(gt=0)] = 2e-4
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
@@ -164,15 +166,21 @@ class RunConfig(_Frozen):
     """One request. Every field is a key of the TOML file and of ``--set``."""
 
     scale: Literal["smoke", "small", "paper"] = "small"
+    """Sets the three budgets below, where they are not set themselves."""
     models: tuple[ModelEntry, ...] = Field(default_factory=lambda: embedded_models())
     """Scripted players, and where it can be trained a model of random weights."""
     games: tuple[str, ...] = ()
     """Empty means the suite."""
     suite: Literal["paper", "full"] = "full"
+    """All games, or all but ``chess``, as published."""
     pathways: tuple[str, ...] = ("none", "history", "memory")
+    """How experience is carried on; ``none`` is the control, and ``training`` is there too."""
+    interventions: tuple[str, ...] = (MAIN,)
+    """Links replaced one at a time to find the one that breaks, beside ``main``; ``all``: every one that fits."""
     replicates: Count = 1
     """Independent repetitions: other exploration seeds and other decoding."""
     seed: Seed = 0
+    """What everything that is drawn is drawn from."""
     exploration_episodes: Count
     """Budget of a cell; a multiple of ``evaluation_interval``."""
     evaluation_interval: Count
@@ -180,32 +188,52 @@ class RunConfig(_Frozen):
     evaluation_episodes: Count
     """Held-out episodes a checkpoint; rounded up where a game evaluates in strata (``trust``: multiples of seven)."""
     evaluation_set: Literal["fixed", "fresh"] = "fixed"
+    """The same held-out instances at every checkpoint, or new ones at each."""
+    as_of: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    """Measures hosted models and agents anew under this note, such as a date: they may change behind their name."""
+    exploration_order: Literal["fixed", "shuffled"] = "fixed"
+    """``shuffled``: all replicates explore the same instances, each in an order of its own; a larger budget is another
+    order, and explores anew."""
     exploration_seeds: tuple[Seed, Seed] = (0, 2**31)
     """First seed and the one after the last."""
     evaluation_seeds: tuple[Seed, Seed] = (2**31, 2**32)
+    """May not overlap with those of exploration."""
     retrospective: bool = True
     """Whether the agent is asked to judge each exploration episode afterwards."""
     history_token_limit: Count = 100_000
+    """Most tokens of earlier episodes in a prompt."""
     history_cut: Literal["newest", "oldest"] = "newest"
+    """Which end of them gives way."""
     memory_source: Literal["history", "recursive"] = "history"
+    """A memory is written from all episodes, or from the last memory and the new one."""
     training: TrainingSettings = TrainingSettings()
+    """Of the pathway ``training``."""
     transfer: Literal["off", "last", "every"] | None = None
-    """Checkpoints whose experience is evaluated in other games too; None: ``last`` for training, ``off`` for others."""
+    """Checkpoints whose experience is evaluated in other games too; unless told ``last`` for training, else ``off``."""
     transfer_games: tuple[str, ...] = ()
     """Empty means all of the suite."""
     temperature: float | None = Field(None, ge=0)
-    """None leaves the provider's default."""
+    """Unless told the provider's default."""
     max_output_tokens: Count = 14_000
+    """Most tokens of an answer."""
     timeout_seconds: float = Field(600.0, gt=0)
+    """Of a call; changes no result."""
     parallel: Count = 16
     """Most calls in flight at one endpoint; changes no result."""
     max_calls: Count | None = None
+    """Model calls of a run, restarts included: it stops between two calls, and goes on when this is raised."""
     max_cost: float | None = Field(None, gt=0)
-    """Model calls and US dollars of a run, restarts included: it stops between two calls, and goes on when raised."""
+    """US dollars, likewise."""
     give_up_seconds: float = Field(600.0, gt=0)
     """How long an endpoint may answer nobody before what is left of its evaluations is invalid."""
     game: dict[str, GameSettings] = Field(default_factory=dict)
     """Per game: ``[game.snake.evaluation]`` and so on."""
+
+    @field_validator("as_of", mode="before")
+    @classmethod
+    def _plain_date(cls, value: Any) -> Any:
+        """TOML has dates of its own."""
+        return value.isoformat() if isinstance(value, date) else value
 
     @field_validator("models", mode="before")
     @classmethod
@@ -225,19 +253,18 @@ class RunConfig(_Frozen):
                 raise ValueError(f"{entry.id!r} stands there with two endpoints or revisions: measure them in two runs")
         return value
 
+    @field_validator("interventions")
+    @classmethod
+    def _main_first(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        """What is replaced is compared with what is not."""
+        return tuple(dict.fromkeys((MAIN, *value)))
+
     @field_validator("models", "pathways")
     @classmethod
     def _not_empty(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
         if not value:
             raise ValueError("give at least one")
         return value
-
-    def result_settings(self) -> dict[str, Any]:
-        """The settings that can change a result, JSON-able."""
-        dumped: dict[str, Any] = self.model_dump(
-            mode="json", exclude={**dict.fromkeys(_HARMLESS, True), "models": {"__all__": set(_HARMLESS_OF_MODELS)}}
-        )
-        return dumped
 
 
 def changed_training(base: TrainingSettings, *changes: tuple[str, Mapping[str, Any]]) -> TrainingSettings:
@@ -255,18 +282,20 @@ def changed_training(base: TrainingSettings, *changes: tuple[str, Mapping[str, A
     return TrainingSettings.model_validate(values)
 
 
-def load_config(path: Path | None, overrides: Mapping[str, Any], assignments: Sequence[str] = ()) -> RunConfig:
+def load_config(
+    source: Path | Mapping[str, Any] | None, overrides: Mapping[str, Any], assignments: Sequence[str] = ()
+) -> RunConfig:
     """The configuration of a run.
 
     Args:
-        path: a TOML file, or None.
+        source: a TOML file, the settings that one would hold, or None.
         overrides: values from the command line; None values are skipped.
         assignments: further ``key=value`` texts, the key dotted for nested settings, the value as in TOML.
 
     Raises:
         ConfigError: anything is unknown, of the wrong type or out of range.
     """
-    values: dict[str, Any] = _read(path) if path else {}
+    values: dict[str, Any] = _read(source) if isinstance(source, Path) else dict(source or {})
     values |= {key: value for key, value in overrides.items() if value is not None}
     for assignment in assignments:
         _assign(values, assignment)

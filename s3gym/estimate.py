@@ -71,6 +71,8 @@ class Estimate:
     """What one model, or all of them, will take."""
 
     model_id: str
+    intervention: str | None
+    """What it adds to what is done without any; None for all of them."""
     is_free: bool
     """A scripted player: its calls cost nothing, and no tokens are reported of them."""
     calls: Span
@@ -82,7 +84,9 @@ class Estimate:
 
 
 def estimate(work: Work, prices: Mapping[str, Prices | None]) -> list[Estimate]:
-    """One estimate a model, in the order of the work.
+    """One estimate a model and intervention, in the order of the work.
+
+    What cells with an intervention share with those without is counted once, as ``main``.
 
     Args:
         work: what is missing.
@@ -90,7 +94,7 @@ def estimate(work: Work, prices: Mapping[str, Prices | None]) -> list[Estimate]:
     """
     sizes: dict[tuple[Subject, Model], _Sizes] = {}
     models: dict[str, Model] = {}
-    takings: dict[str, list[tuple[Span, Span, Span]]] = {}
+    takings: dict[tuple[str, str], list[tuple[Span, Span, Span]]] = {}
     for stage, gaps in work:
         subject = stage.subject
         model = models.setdefault(stage.model.model_id, stage.model)
@@ -98,13 +102,15 @@ def estimate(work: Work, prices: Mapping[str, Prices | None]) -> list[Estimate]:
         for first, last in gaps:
             for calls, prompts in _calls(stage, first, last, own):
                 replies = Span(calls.low, calls.high * subject.decoding.max_output_tokens)
-                takings.setdefault(model.model_id, []).append((calls, prompts, replies))
+                takings.setdefault((model.model_id, subject.intervention), []).append((calls, prompts, replies))
     estimates = []
-    for name, taken in takings.items():
+    for (name, intervention), taken in takings.items():
         calls, prompts, replies = (NOTHING.plus(*column) for column in zip(*taken, strict=True))
         rate = FREE if models[name].is_free else prices.get(name)
         estimates.append(
-            Estimate(name, models[name].is_free, calls, prompts, replies, _dollars(prompts, replies, rate))
+            Estimate(
+                name, intervention, models[name].is_free, calls, prompts, replies, _dollars(prompts, replies, rate)
+            )
         )
     return estimates
 
@@ -132,6 +138,7 @@ def total(estimates: Sequence[Estimate]) -> Estimate:
     dollars = [each.dollars for each in paid if each.dollars is not None]
     return Estimate(
         "total",
+        None,
         not paid,
         NOTHING.plus(*(each.calls for each in estimates)),
         NOTHING.plus(*(each.prompt_tokens for each in paid)),
@@ -171,7 +178,9 @@ def _calls(stage: Stage, first: int, last: int, sizes: "_Sizes") -> Iterator[tup
 
 def _is_asked(stage: Stage) -> bool:
     """Whether the model is asked for its experience: an explorer carries none from episode to episode."""
-    return stage.subject.pathway.IS_MODEL_ASKED and not (stage.kind == "explore" and stage.subject.explorer)
+    subject = stage.subject
+    is_given = subject.replaced.guide or (stage.kind == "explore" and subject.explorer)
+    return subject.pathway.IS_MODEL_ASKED and not is_given
 
 
 def _is_corrected(stage: Stage) -> bool:
@@ -203,7 +212,11 @@ class _Sizes:
         """What is read of so many exploration episodes."""
         if not episode_count or self._subject.pathway.IS_TRAINED or self._is_explorer:
             return NOTHING
-        content = self._memory if self._subject.pathway.IS_MODEL_ASKED else self._history(episode_count)
+        replaced = self._subject.replaced
+        if replaced.guide and not replaced.is_measured:
+            content = self._measure(replaced.guide(self._subject.game.id).text)
+        else:
+            content = self._memory if self._subject.pathway.IS_MODEL_ASKED else self._history(episode_count)
         return content.plus(self._measure(experience_block("")))
 
     def memory_call(self, episode_count: int) -> Span:

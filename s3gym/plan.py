@@ -7,24 +7,24 @@ decoding, seeds, and the keys of the stages it reads. It does not cover how many
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from s3gym import __version__, storage
-from s3gym.config import RunConfig
+from s3gym.config import MAIN, RunConfig
 from s3gym.models.base import Model, Trainable
 from s3gym.pathways.base import settings_of
 from s3gym.protocol.prompts import PROMPT_VERSION
 from s3gym.records import Cell, CellStage, Run
-from s3gym.subjects import MAIN, Subject, subjects_of
+from s3gym.subjects import Subject, subjects_of
 
 _RANGE = re.compile(r"-(\d{5})-(\d{5})")
 
-COMPLETE, INVALID = "complete", "invalid"
+COMPLETE, INVALID = storage.COMPLETE, "invalid"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +41,8 @@ class Stage:
     """The explore stages it reads, in order."""
     experience: "Stage | None" = None
     """The build_experience stage whose product the agent reads; None for nothing."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What the key is the hash of, as its manifest keeps it."""
 
     @property
     def model(self) -> Model:
@@ -72,7 +74,8 @@ class Stage:
         """For people."""
         s = self.subject
         where = f"{s.source} in {s.game.id}" if self.is_transfer else s.game.id
-        return f"{self.kind} {where} {s.model.model_id} {s.pathway_id} r{s.replicate} @{self.checkpoint}"
+        way = s.pathway_id if s.intervention == MAIN else f"{s.pathway_id}/{s.intervention}"
+        return f"{self.kind} {where} {s.model.model_id} {way} r{s.replicate} @{self.checkpoint}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +140,7 @@ def make_plan(config: RunConfig) -> RunPlan:
         run_id=run_id,
         requested_at=datetime.now(UTC),
         scale=config.scale,
-        config=json.dumps(config.result_settings(), sort_keys=True),
+        config=config.model_dump_json(),
         package_version=__version__,
     )
     return RunPlan(run, cells, left_out)
@@ -169,27 +172,37 @@ def missing(data: Path, stage: Stage) -> list[tuple[int, int]]:
 
 
 def _stages(subject: Subject) -> Iterator[Stage]:
+    """A link that an intervention leaves alone is the stage of the cell without it."""
     run, held_out, checkpoints = subject.run, subject.held_out_count, subject.checkpoints
     if subject.pathway.IS_CONTROL:
         for checkpoint in checkpoints:
             yield _stage("evaluate", subject, checkpoint, 0, held_out)
         return
     explored: tuple[Stage, ...] = ()
+    carried: Stage | None = None
     experience: Stage | None = None
-    yield _stage("evaluate", subject, 0, 0, held_out)
+    explorer, builder = subject.explores, subject.builds
+    yield _stage("evaluate", subject.starts, 0, 0, held_out)
     yield from _transfers(subject, 0)
     for start in checkpoints[:-1]:
         stop = start + run.evaluation_interval
-        if subject.explorer is None:
-            explore = _stage("explore", subject, start, start, stop, explored, experience)
+        if explorer.explorer is None:
+            explore = _stage("explore", explorer, start, start, stop, explored, carried)
         else:
-            explore = _stage("explore", subject, start, start, stop)
+            explore = _stage("explore", explorer, start, start, stop)
         yield explore
         if run.retrospective:  # by who explored, with the weights it had then
             weights = explore.experience if subject.pathway.IS_TRAINED else None
-            yield _stage("self_judge", subject, start, start, stop, (explore,), weights)
+            yield _stage("self_judge", explorer, start, start, stop, (explore,), weights)
         explored = (*explored, explore)
-        experience = _experience(subject, start, stop, explored, experience)
+        carried = _experience(explorer, start, stop, explored, carried)
+        if subject.replaced.guide:  # nothing that was explored is read
+            measured = carried if subject.replaced.is_measured else None
+            experience = _stage("build_experience", subject, stop, 0, stop, experience=measured)
+            yield experience
+            yield _stage("evaluate", subject, stop, 0, held_out, experience=experience)
+            continue
+        experience = carried if builder is explorer else _experience(builder, start, stop, explored, experience)
         yield experience
         yield _stage("evaluate", subject, stop, 0, held_out, explored, experience)
         yield from _transfers(subject, stop, explored, experience)
@@ -226,7 +239,7 @@ def _stage(
     stage = Stage(kind, "", subject, checkpoint, first, last, explored, experience)
     facts: dict[str, Any] = {
         "kind": kind,
-        "schema": storage.SCHEMA_VERSION,
+        "schema": storage.KEY_VERSION,
         "prompts": PROMPT_VERSION,
         "game": subject.game.id,
         "game_version": subject.game.VERSION,
@@ -253,9 +266,19 @@ def _stage(
             "experience": experience.key if experience else None,
             "episodes": [first, last],
         }
-        if stage.model is subject.model:
+        if subject.splits.shuffled_count is not None:
+            facts["shuffled"] = subject.splits.shuffled_count
+        if stage.model is subject.model and not subject.replaced.guide:
             facts["pathway"] = _pathway_settings(subject)
-    return replace(stage, key=_hash(facts))
+    if subject.unchanged is not None:
+        facts["intervention"] = _intervention(subject)
+    return replace(stage, key=_hash(facts), facts=json.loads(_text(facts)))
+
+
+def _intervention(subject: Subject) -> dict[str, Any]:
+    """Which link is replaced, and by what."""
+    facts = {"name": subject.intervention, "version": subject.replaced.version}
+    return facts | ({"guide": subject.replaced.guide(subject.game.id).facts} if subject.replaced.guide else {})
 
 
 def _pathway_settings(subject: Subject) -> dict[str, Any]:
@@ -316,4 +339,8 @@ def _cell_record(run_id: str, cell_id: str, subject: Subject) -> Cell:
 
 
 def _hash(value: Any) -> str:
-    return sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+    return sha256(_text(value).encode()).hexdigest()
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)

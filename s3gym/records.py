@@ -207,10 +207,12 @@ class Experience(CallFacts):
     stage_key: str
     game: str
     pathway: str
+    """``any`` where nothing a pathway carries is in it, such as a reference guide: pathways share it."""
     checkpoint: int
     """Exploration episodes it rests on."""
     kind: str
-    """``history``, ``memory`` or ``weights``."""
+    """``history``, ``memory`` or ``weights``, then what an intervention changed in it, such as ``oracle scores``; or the
+    guide it put in its place, such as ``reference guide``."""
     text: str | None
     """The memory text; null for history, which is the steps themselves, and for weights."""
     path: str | None = None
@@ -302,6 +304,35 @@ class Anchor:
     game_version: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refresh:
+    """One going through a run's stages: when, why, with what, and what it took. Table ``refreshes``, a log."""
+
+    refresh_id: str
+    """When it began, and the run."""
+    run_id: str
+    started_at: datetime
+    """UTC."""
+    ended_at: datetime
+    trigger: str
+    """``manual`` or ``schedule``."""
+    status: str
+    """``complete``, ``failed``, ``stopped`` (by a limit or a signal) or ``nothing_to_do``."""
+    versions: str
+    """JSON: of the package, Python, the libraries that results may depend on, and the prompts."""
+    stages_made: int
+    calls_made: int
+    """Model calls, failed ones included; scripted players make none."""
+    paid_usd: float | None
+    """Null where the cost of a call is not known."""
+    reasons: str
+    """JSON: how many stages were to be made, by what changed since they were last made."""
+    failure: str | None
+    """The first sentence that says what went wrong or stopped it; null when nothing did."""
+    verdicts: str | None
+    """JSON: the verdict of each cell as the report of this refresh had it; null where no report came of it."""
+
+
 SHIPPED_ANCHORS = Path(__file__).with_name("anchors.csv")
 """Anchors of the games' own configurations, measured once and shipped."""
 
@@ -316,4 +347,5 @@ TABLES: dict[str, type] = {
     "sft_rows": SftRow,
     "training_steps": TrainingStep,
     "anchors": Anchor,
+    "refreshes": Refresh,
 }

@@ -1,4 +1,4 @@
-"""Finds games, back ends, pathways and report sections by name: a module's name is its id.
+"""Finds games, back ends, pathways, interventions and report sections by name: a module's name is its id.
 
 A module is imported only when it is asked for. Adding one is adding one file.
 """
@@ -15,6 +15,7 @@ LISTED_AT_MOST = 30
 """Valid names a message lists when none is near."""
 
 GAMES, PATHWAYS, SECTIONS = "s3gym.games", "s3gym.pathways", "s3gym.report.sections"
+INTERVENTIONS = "s3gym.interventions"
 """The packages whose modules are found by name."""
 
 _NOT_ENTRIES = {"base", "prices"}

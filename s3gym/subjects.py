@@ -1,22 +1,24 @@
 """Who plays what how: names resolved and changes applied, before anything runs or is imported to run it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from s3gym.config import ConfigError, ModelEntry, RunConfig, TrainingSettings, changed_training
+from s3gym.config import ALL, MAIN, ConfigError, ModelEntry, RunConfig, TrainingSettings, changed_training
 from s3gym.errors import MissingPackage
 from s3gym.games.base import Config, Game
+from s3gym.guides import guided_games
+from s3gym.interventions.base import Intervention, kind_of
 from s3gym.models import load_model, scripted
 from s3gym.models.base import Decoding, Model, Trainable
 from s3gym.models.prices import Prices, given_prices
 from s3gym.pathways.base import Pathway
 from s3gym.protocol.splits import SplitError, Splits
-from s3gym.registry import GAMES, PATHWAYS, UnknownName, load, names
+from s3gym.registry import GAMES, INTERVENTIONS, PATHWAYS, UnknownName, load, names
 
-MAIN = "main"
-"""The intervention that changes nothing."""
 NOT_IN_PAPER = {"chess"}
+UNCHANGING = ("player:", "local:")
+"""Models whose every change is seen in their keys: ``as_of`` does not measure them anew."""
 
 AnyGame = Game[Any, Any, Any]
 
@@ -32,6 +34,8 @@ class Subject:
     pathway_id: str
     pathway: Pathway
     intervention: str
+    replaced: Intervention
+    """What the intervention does."""
     replicate: int
     splits: Splits
     decoding: Decoding
@@ -44,11 +48,15 @@ class Subject:
     """Other games its experience is evaluated in."""
     source: str | None = None
     """For a target: the game the experience is from."""
+    unchanged: "Subject | None" = None
+    """Itself without the intervention; None where there is none."""
 
     @property
     def scope(self) -> str:
-        """What a cell's decoding seeds are made of."""
+        """What a cell's decoding seeds are made of: of the pathway too, unless nothing of it is read."""
         parts = [self.model.model_id, self.game.id, self.pathway_id, self.intervention, f"replicate {self.replicate}"]
+        if self.replaced.guide and not self.replaced.is_measured:
+            parts.remove(self.pathway_id)
         if self.source is not None:
             parts.append(f"from {self.source}")
         return "|".join(parts)
@@ -59,6 +67,21 @@ class Subject:
         if self.explorer is None:
             return self.scope
         return "|".join((self.explorer.model_id, self.game.id, "explorer", f"replicate {self.replicate}"))
+
+    @property
+    def explores(self) -> "Subject":
+        """Whose exploration and judgments a cell rests on: itself, or itself without an intervention elsewhere."""
+        return self if self.unchanged is None or self.replaced.explorer else self.unchanged
+
+    @property
+    def builds(self) -> "Subject":
+        """Whose experience it is evaluated with, likewise."""
+        return self if self.replaced.is_built else self.explores
+
+    @property
+    def starts(self) -> "Subject":
+        """Whose evaluation before any experience it begins with, likewise."""
+        return self if self.unchanged is None or self.replaced.is_relaxed else self.unchanged
 
     @property
     def transfers_at(self) -> tuple[int, ...]:
@@ -75,8 +98,8 @@ class Subject:
 
     @property
     def held_out_count(self) -> int:
-        """Held-out episodes a checkpoint: as asked, rounded up to whole strata."""
-        strata = self.game.strata(self.evaluation)
+        """Held-out episodes a checkpoint: as asked, rounded up to whole strata of the strict configuration."""
+        strata = self.game.strata((self.unchanged or self).evaluation)
         return -(-self.run.evaluation_episodes // strata) * strata
 
     def evaluation_scope(self, checkpoint: int) -> str:
@@ -87,7 +110,9 @@ class Subject:
 
 
 def subjects_of(config: RunConfig) -> tuple[list[Subject], tuple[str, ...]]:
-    """The subjects of all cells, and what is left out for want of a package, a sentence each.
+    """The subjects of all cells, those without an intervention first, and what is left out, a sentence each.
+
+    Left out is what a package is missing for.
 
     Raises:
         ConfigError, UnknownName, SplitError: a game, model, pathway or setting is not there, or nothing is left.
@@ -100,6 +125,7 @@ def subjects_of(config: RunConfig) -> tuple[list[Subject], tuple[str, ...]]:
             raise UnknownName("game in the settings", name, names(GAMES))
     common: dict[str, Any] = {
         "intervention": MAIN,
+        "replaced": load(INTERVENTIONS, MAIN, "intervention").INTERVENTION,
         "splits": splits_of(config),
         "decoding": Decoding(
             temperature=config.temperature,
@@ -113,7 +139,7 @@ def subjects_of(config: RunConfig) -> tuple[list[Subject], tuple[str, ...]]:
     for entry in config.models:
         played = [loaded[name] for name in entry.games or games]
         seen = loaded.values() if config.transfer in ("last", "every") else played
-        model, explorer = _load_model(entry, seen), _load_explorer(entry, played, config)
+        model, explorer = _load_model(entry, seen, config), _load_explorer(entry, played, config)
         for pathway_id in entry.pathways or config.pathways:
             pathway = load(PATHWAYS, pathway_id, "pathway")
             try:
@@ -143,8 +169,72 @@ def subjects_of(config: RunConfig) -> tuple[list[Subject], tuple[str, ...]]:
     if not subjects:
         raise ConfigError("; ".join(left_out))
     subjects = [_with_targets(subject, loaded) for subject in subjects]
+    subjects += _with_interventions(subjects, config)
     _check_seeds([each for subject in subjects for each in (subject, *subject.targets)])
     return subjects, tuple(left_out)
+
+
+def _with_interventions(subjects: Sequence[Subject], config: RunConfig) -> list[Subject]:
+    """The same cells with each link replaced that is asked for, where a cell has it.
+
+    Raises:
+        ConfigError, UnknownName: there is no such intervention, no cell has its link, or it needs another setting.
+    """
+    changed: list[Subject] = []
+    asked = names(INTERVENTIONS) if ALL in config.interventions else config.interventions
+    for name in (name for name in asked if name != MAIN):
+        replaced: Intervention = load(INTERVENTIONS, name, "intervention").INTERVENTION
+        fitting = [subject for subject in subjects if kind_of(subject.pathway) in replaced.fits]
+        if not fitting and ALL not in config.interventions:
+            given = ", ".join(dict.fromkeys(subject.pathway_id for subject in subjects))
+            raise ConfigError(f"intervention {name!r} fits none of the pathways {given}; valid: {_combinations()}")
+        explorer = _explorer_of(replaced, fitting, config)
+        changed += [_changed(subject, name, replaced, explorer) for subject in fitting]
+    return changed
+
+
+def _combinations() -> str:
+    """Which intervention fits which pathways, for people."""
+    pathways = {name: kind_of(load(PATHWAYS, name, "pathway")) for name in names(PATHWAYS)}
+    found = {name: load(INTERVENTIONS, name, "intervention").INTERVENTION.fits for name in names(INTERVENTIONS)}
+    return "; ".join(
+        f"{name} with {', '.join(pathway for pathway, kind in pathways.items() if kind in fits)}"
+        for name, fits in found.items()
+        if name != MAIN
+    )
+
+
+def _explorer_of(replaced: Intervention, subjects: Sequence[Subject], config: RunConfig) -> Model | None:
+    """Who explores under the intervention; None where the model, or who explores for it, does."""
+    if replaced.explorer is None:
+        return None
+    return _load_model(ModelEntry(id=replaced.explorer), (subject.game for subject in subjects), config)
+
+
+def _changed(subject: Subject, name: str, replaced: Intervention, explorer: Model | None) -> Subject:
+    """``subject`` with one link replaced."""
+    is_recursive = subject.pathway.IS_MODEL_ASKED and subject.run.memory_source == "recursive"
+    if is_recursive and (replaced.explorer or replaced.scores):
+        raise ConfigError(
+            f'intervention {name!r} changes what a memory is made from, but with memory_source = "recursive" each is '
+            'made from the one before, which exploration made without it; use memory_source = "history"'
+        )
+    game = subject.game.id
+    if replaced.guide and not replaced.is_measured and game not in guided_games():
+        raise ConfigError(
+            f"intervention {name!r}: there is no guide for {game!r}; write s3gym/guides/{game}.md, "
+            f"or ask for it with --game {', --game '.join(guided_games())}"
+        )
+    return replace(
+        subject,
+        intervention=name,
+        replaced=replaced,
+        unchanged=subject,
+        explorer=explorer or subject.explorer,
+        evaluation=subject.exploration if replaced.is_relaxed else subject.evaluation,
+        training=changed_training(subject.training, (f"intervention {name}", replaced.training)),
+        targets=(),  # which link breaks is asked of the game itself
+    )
 
 
 def splits_of(config: RunConfig) -> Splits:
@@ -154,6 +244,7 @@ def splits_of(config: RunConfig) -> Splits:
         exploration_range=config.exploration_seeds,
         evaluation_range=config.evaluation_seeds,
         evaluation_set=config.evaluation_set,
+        shuffled_count=config.exploration_episodes if config.exploration_order == "shuffled" else None,
     )
 
 
@@ -164,7 +255,7 @@ def prices_in(entry: ModelEntry) -> Prices | None:
 
 def _check_seeds(subjects: list[Subject]) -> None:
     """Draws every seed once, so that a range too small for its episodes is refused before anything is written."""
-    for subject in {(s.game.id, s.replicate): s for s in subjects}.values():
+    for subject in {(s.game.id, s.replicate, s.evaluation): s for s in subjects}.values():
         explored, checkpoints = subject.run.exploration_episodes, subject.checkpoints
         try:
             subject.splits.exploration(subject.game, subject.exploration, subject.replicate, explored)
@@ -176,9 +267,12 @@ def _check_seeds(subjects: list[Subject]) -> None:
             raise ConfigError(f"game.{subject.game.id}: {error}") from None
 
 
-def _load_model(entry: ModelEntry, games: Iterable[AnyGame]) -> Model:
+def _load_model(entry: ModelEntry, games: Iterable[AnyGame], config: RunConfig) -> Model:
+    revision = entry.revision
+    if config.as_of is not None and not entry.id.startswith(UNCHANGING):
+        revision = " ".join(filter(None, (revision, f"as of {config.as_of}")))
     try:
-        model = load_model(entry.id, entry.base_url, entry.revision, prices_in(entry), entry.weights)
+        model = load_model(entry.id, entry.base_url, revision, prices_in(entry), entry.weights)
     except UnknownName:
         raise
     except ValueError as error:
@@ -201,7 +295,7 @@ def _load_explorer(entry: ModelEntry, games: Iterable[AnyGame], config: RunConfi
             'use memory_source = "history"'
         )
     given = next((other for other in config.models if other.id == entry.explorer), ModelEntry(id=entry.explorer))
-    return _load_model(given, games)
+    return _load_model(given, games, config)
 
 
 def _check_trainable(model: Model, training: TrainingSettings) -> None:

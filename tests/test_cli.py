@@ -258,9 +258,34 @@ def test_a_query_may_come_from_a_file_and_go_to_one(measured: Path, tmp_path: Pa
     assert json.loads(out.read_text()) == EPISODES
 
 
+def test_a_query_may_be_piped_in(measured: Path) -> None:
+    assert json.loads(cli("sql", "--data", measured, "--format", "json", typed=f"{QUERY};\n").output) == EPISODES
+    assert "expected one SELECT" in cli("sql", "--data", measured, typed="select 1; select 2;").output
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe"])
+def test_a_query_file_that_cannot_be_read_is_told(measured: Path, tmp_path: Path, content: bytes | None) -> None:
+    query = tmp_path / "q.sql"
+    if content is not None:
+        query.write_bytes(content)
+
+    result = cli("sql", query, "--data", measured)
+
+    assert result.exit_code == 2
+    assert f"{query} cannot be read as UTF-8 text" in result.output
+
+
+def test_views_are_exported_and_told(measured: Path, tmp_path: Path) -> None:
+    result = cli("sql", "--data", measured, "--export", tmp_path / "views")
+
+    assert result.exit_code == 0, result.output
+    assert f"Views: {tmp_path / 'views' / 'views.duckdb'}" in result.output
+    assert sorted(path.name for path in (tmp_path / "views").iterdir()) == ["views.duckdb", "views.sql"]
+
+
 def test_without_a_query_the_views_are_listed_and_one_is_described(measured: Path) -> None:
     listed = cli("sql", "--data", measured).output
-    assert "stg_episodes" in listed and "improvement" in listed
+    assert all(name in listed for name in ("stg_episodes", "improvement", "raw.episodes"))
 
     described = cli("sql", "--data", measured, "--describe", "improvement").output
     assert "grain:" in described

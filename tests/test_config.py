@@ -1,12 +1,13 @@
 """What a request may say, who wins, and how a wrong one is told."""
 
 import importlib.util
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from s3gym.config import SCALES, ConfigError, RunConfig, load_config
+from s3gym.config import SCALES, ConfigError, load_config
 
 
 def toml(folder: Path, text: str) -> Path:
@@ -163,25 +164,17 @@ def test_a_file_that_is_missing_or_no_toml_is_named(tmp_path: Path) -> None:
         load_config(tmp_path, {})
 
 
-def test_settings_that_change_no_result_are_left_out_of_what_is_stored() -> None:
-    stored = [
-        load_config(None, {"parallel": number}, [f"timeout_seconds={number}"]).result_settings() for number in (1, 9)
-    ]
-
-    assert stored[0] == stored[1]
-    assert set(RunConfig.model_fields) - set(stored[0]) == {
-        "parallel",
-        "timeout_seconds",
-        "give_up_seconds",
-        "max_calls",
-        "max_cost",
-    }
-
-
 def test_what_is_stored_reads_back_as_the_same_request() -> None:
-    config = load_config(None, {"scale": "paper"}, ["game.snake.evaluation.size=7", "temperature=0.5"])
+    priced = {"id": "openai/gpt-4.1", "prompt_price": 2.0, "completion_price": 8.0}
+    config = load_config(
+        None,
+        {"scale": "paper", "models": [priced], "max_cost": 3.0},
+        ["game.snake.evaluation.size=7", "temperature=0.5"],
+    )
 
-    assert RunConfig.model_validate(config.result_settings()) == config
+    stored = json.loads(config.model_dump_json())
+
+    assert load_config(stored, {}) == config
 
 
 def test_every_scale_is_a_valid_request() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from s3gym import storage
 from s3gym.config import load_config
 from s3gym.estimate import LONGER, SHORTER, Estimate, Span, Work, estimate, most_calls, sample, total
 from s3gym.games.base import EVALUATION, EXPLORATION
@@ -15,7 +16,7 @@ from s3gym.models.prices import Prices, prices_of
 from s3gym.models.scripted import load
 from s3gym.plan import RunPlan, make_plan, missing
 from s3gym.records import CallFacts
-from s3gym.registry import GAMES, names
+from s3gym.registry import GAMES, INTERVENTIONS, names
 from s3gym.registry import load as load_named
 from s3gym.warehouse import Warehouse
 from tests.direct import measure_directly
@@ -141,6 +142,34 @@ def test_limits_and_memories_are_in_the_estimate(
     assert is_between(len(model.taken), told.calls)
     assert is_between(sum(facts.prompt_tokens or 0 for facts in model.taken), told.prompt_tokens)
     assert told.prompt_tokens.high < unlimited.prompt_tokens.high
+
+
+def test_each_intervention_took_what_was_estimated_that_it_adds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Paid("random")
+    monkeypatch.setattr(
+        "s3gym.subjects.load_model", lambda name, *more: model if name == "random" else load("player:expert")
+    )
+    request = {"scale": "smoke", "games": ["trust"], "models": ["random"], "interventions": ["all"]}
+    plan = make_plan(load_config(None, {**request, "max_output_tokens": MOST}))
+    rows = estimate(list(lacking(plan, tmp_path)), {})
+    assert most_calls(lacking(plan, tmp_path)) == total(rows).calls.high
+    told = {row.intervention: row for row in rows if row.model_id == "random"}
+
+    measure_directly(tmp_path, f"max_output_tokens={MOST}", **request)
+
+    taken: dict[str, list[int]] = {}
+    for stage in (stage for stage in plan.stages() if stage.model is model):
+        for part in storage.parts_of(tmp_path, stage.stem):
+            manifest = storage.read_manifest(tmp_path, part) or {}
+            counts = taken.setdefault(stage.subject.intervention, [0, 0])
+            counts[0] += manifest["calls_made"] + manifest["calls_replayed"]  # trust has the same rules relaxed
+            counts[1] += manifest["prompt_tokens"] or 0
+    assert taken.keys() == told.keys() == {"main", *names(INTERVENTIONS)}
+    for name, (calls, prompts) in taken.items():
+        assert is_between(calls, told[name].calls) and is_between(prompts, told[name].prompt_tokens), name
+    assert taken["reference_memory"][0] == 7 * 10  # once for both pathways: seven opponents, ten rounds
 
 
 def test_a_tokenizer_makes_the_estimate_narrower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,8 +163,8 @@ def test_a_new_version_of_a_game_changes_the_keys_of_that_game_only(monkeypatch:
     assert len(changed) == 2 * sum(game == "trust" for game, _ in before)
 
 
-@pytest.mark.parametrize("name", ["plan.PROMPT_VERSION", "storage.SCHEMA_VERSION"])
-def test_a_new_version_of_prompts_or_schema_changes_every_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["plan.PROMPT_VERSION", "storage.KEY_VERSION"])
+def test_a_new_version_of_prompts_or_keys_changes_every_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = keys(planned())
     monkeypatch.setattr(f"s3gym.{name}", 99)
 
@@ -233,6 +233,18 @@ def test_asking_for_more_keeps_every_key_there_was(assignments: list[str], value
 
     assert keys(before) <= keys(after)
     assert before.run.run_id != after.run.run_id
+
+
+def test_a_shuffled_order_explores_anew_for_each_budget_but_not_for_more_replicates() -> None:
+    shuffled = "exploration_order=shuffled"
+    before, more, longer = (
+        planned(shuffled, *more, pathways=["history"]) for more in ((), ("replicates=3",), ("exploration_episodes=6",))
+    )
+
+    assert keys(before) < keys(more)
+    assert keys(planned(pathways=["history"])) & keys(before) == {only(before, "evaluate", 0).key}
+    assert only(before, "explore", 0).key != only(longer, "explore", 0).key
+    assert only(before, "evaluate", 0).key == only(longer, "evaluate", 0).key
 
 
 def test_a_cell_of_another_budget_is_another_cell() -> None:

@@ -9,7 +9,6 @@ Reads one argument, JSON: the fields of ``harness.Load``, ``base_url`` and ``cli
 
 import asyncio
 import json
-import resource
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
@@ -22,6 +21,7 @@ from flows.evaluate import evaluate
 from flows.runtime import Runtime, limiters_for
 from s3gym import storage
 from s3gym.bench._episode import GAME, MODEL_ID, REPLY, Waiting, prompts
+from s3gym.bench.host import peak_bytes
 from s3gym.config import load_config
 from s3gym.journal import Journal
 from s3gym.models.base import Request, Scene
@@ -49,12 +49,6 @@ def main(request: dict[str, Any]) -> None:
             chains, took = _stage(Path(folder), request)
     counts = {"call_count": sum(chains), "longest_chain": max(chains), "peak_bytes": peak_bytes()}
     print(json.dumps(took._asdict() | counts))
-
-
-def peak_bytes() -> int:
-    """The most memory this process ever had."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 async def timed(work: Awaitable[Any]) -> Timed:

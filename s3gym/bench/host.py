@@ -1,6 +1,8 @@
-"""The machine a speed was measured on: what it is, and how much plain Python its core did meanwhile."""
+"""The machine a speed was measured on: what it is, how much plain Python its core did meanwhile, and memory."""
 
 import platform
+import resource
+import sys
 from pathlib import Path
 from time import process_time
 from typing import NamedTuple
@@ -52,3 +54,9 @@ def processor_name() -> str:
         lines = []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, "") or platform.processor() or platform.machine()
+
+
+def peak_bytes() -> int:
+    """The most memory this process ever had."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

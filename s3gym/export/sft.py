@@ -1,6 +1,7 @@
 """Fine-tuning data: the rows an update was trained on, each with the prompt its step was asked with.
 
-Only exploration episodes are read, and only those an update rests on. No verifier's reward is read or written.
+Only exploration episodes are read, and only those an update rests on. No verifier's reward is read or written, nor
+what an intervention, which may choose by one, was trained on.
 """
 
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ _ROWS = """
         from int_selected_cells as cells
         inner join stg_cells as requested on cells.run_id = requested.run_id and cells.cell_id = requested.cell_id
         inner join stg_cell_stages as links on cells.run_id = links.run_id and cells.cell_id = links.cell_id
-        where links.stage = 'build_experience'
+        where links.stage = 'build_experience' and cells.intervention = 'main'
         qualify row_number() over (partition by links.stage_key order by cells.cell_id) = 1
     )
 

@@ -4,8 +4,8 @@ What reaches the model is made from the game's view; rewards go into the rows an
 """
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from s3gym.games.base import Config, Game, Taken
@@ -130,11 +130,18 @@ def scene_of(game: Game[Any, Any, Any], config: Config, view: Any = None) -> Sce
     return Scene(game.players, game.reader, reward_range, game.success_score, game.score_aggregation, view)
 
 
-def past_episode(episode: Episode, steps: list[Step]) -> PastEpisode:
-    """A stored episode as later prompts show it; made from what the agent saw and answered, nothing else."""
+def past_episode(episode: Episode, steps: list[Step], scores: Sequence[float | None] | None = None) -> PastEpisode:
+    """A stored episode as later prompts show it; made from what the agent saw and answered, nothing else.
+
+    Args:
+        episode: as it was played.
+        steps: all of it, in order.
+        scores: what an intervention shows in place of the agent's own scores; the only way for anything else in.
+    """
     past, feedback = [], None
-    for step in steps:
-        past.append(shown(step, env_text(feedback, step.observation)))
+    given = [step.self_score for step in steps] if scores is None else scores
+    for step, score in zip(steps, given, strict=True):
+        past.append(shown(replace(step, self_score=score), env_text(feedback, step.observation)))
         feedback = step.feedback
     return PastEpisode(episode.episode_id, tuple(past), env_text(feedback, episode.final_observation))
 

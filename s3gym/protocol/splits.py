@@ -6,6 +6,7 @@ and where a game has instances enough an instance's own hash says which phase ma
 """
 
 import hashlib
+import random
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -36,6 +37,8 @@ class Splits:
     evaluation_range: tuple[int, int]
     evaluation_set: str = "fixed"
     """``fixed``: the same held-out instances at every checkpoint; ``fresh``: new ones at each."""
+    shuffled_count: int | None = None
+    """Exploration episodes that each replicate plays in an order of its own; None: each replicate has other ones."""
 
     def __post_init__(self) -> None:
         for name, (low, high) in (
@@ -54,7 +57,11 @@ class Splits:
 
     def exploration(self, game: Game[Any, Any, Any], config: Config, replicate: int, stop: int) -> list[int]:
         """Seeds of exploration episodes 0 to ``stop`` of one replicate."""
-        return self._draw(game, config, EXPLORATION, self.exploration_range, f"replicate {replicate}", stop)
+        if self.shuffled_count is None:
+            return self._draw(game, config, EXPLORATION, self.exploration_range, f"replicate {replicate}", stop)
+        seeds = self._draw(game, config, EXPLORATION, self.exploration_range, "replicate 0", self.shuffled_count)
+        random.Random(hashed(self.base_seed, game.id, "order", f"replicate {replicate}")).shuffle(seeds)
+        return seeds[:stop]
 
     def evaluation(self, game: Game[Any, Any, Any], config: Config, checkpoint: int, stop: int) -> list[int]:
         """Seeds of held-out episodes 0 to ``stop`` of a checkpoint."""

@@ -15,24 +15,21 @@ from s3gym.records import Step
 from s3gym.transcript import Message, env_text
 
 
-def prompts(
-    game: Game[Any, Any, Any], config: Config, steps: Sequence[Step], experience: str | None = None
-) -> Iterator[tuple[Message, ...]]:
-    """The messages that each step of an episode was asked with.
+def prompts(game: Game[Any, Any, Any], config: Config, steps: Sequence[Step]) -> Iterator[tuple[Message, ...]]:
+    """The messages that each step of an episode was asked with, where nothing was carried from earlier episodes.
 
     Args:
         game: in the VERSION that played it.
         config: the configuration played.
         steps: of one episode, from the first, in order.
-        experience: what its pathway carried from earlier episodes; None for nothing.
     """
     rules = game.rules(config)
     earlier: list[Message] = []
     feedback: str | None = None
     for step in steps:
         env = env_text(feedback, step.observation)
-        yield step_messages(experience, earlier, rules, env)
-        earlier += past_step(experience if not earlier else None, shown(step, env))
+        yield step_messages(None, earlier, rules, env)
+        earlier += past_step(None, shown(step, env))
         feedback = step.feedback
 
 

@@ -10,8 +10,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from flows.benchmark import Todo, check_models, measure, todo
+from flows.logbook import keep_verdicts
 from s3gym import storage
-from s3gym.config import ModelEntry, RunConfig
+from s3gym.config import MAIN, ModelEntry, RunConfig
 from s3gym.errors import Explained
 from s3gym.estimate import Estimate, Span, estimate, most_calls, total
 from s3gym.models.prices import prices_of
@@ -21,16 +22,18 @@ from s3gym.report.render import render
 from s3gym.resampling import refresh
 from s3gym.subjects import prices_in
 from s3gym.terminal.console import console, errors, plain, verbatim
+from s3gym.terminal.explaining import show_reasons
 from s3gym.warehouse import Warehouse
 
 SUMMARY = """
     select
-        i.game, i.model_id, i.pathway, i.replicate,
+        i.game, i.model_id, i.replicate,
+        i.pathway || if(i.intervention = 'main', '', ', ' || i.intervention) as pathway,
         i.initial_score, i.last_score, i.valid_checkpoint_count, i.checkpoint_count, i.episode_count,
         g.mean_difference, g.difference_low, g.difference_high, g.pair_count, i.naba, i.normalised_last
     from improvement as i
     left join control_gain as g on g.cell_id = i.cell_id
-    order by i.game, i.model_id, i.pathway, i.replicate
+    order by i.game, i.model_id, i.pathway, i.intervention != 'main', i.intervention, i.replicate
 """
 
 UNUSABLE = """
@@ -102,6 +105,8 @@ def run(config: RunConfig, data: Path) -> int:
     try:
         warehouse = Warehouse(data, materialize=True)
         refresh(warehouse)
+        if outcome.refresh is not None:
+            keep_verdicts(data, outcome.refresh, warehouse)
         _print_summary(warehouse.sql(SUMMARY).to_dicts())
         for row in warehouse.sql(UNUSABLE).to_dicts():
             errors.print(
@@ -155,10 +160,13 @@ def show_estimate(config: RunConfig, data: Path) -> None:
         console.print(ASSUMPTIONS.format(limit=config.max_output_tokens), soft_wrap=True)
 
 
-def show_status(config: RunConfig | None, data: Path) -> None:
-    """Cells done and stages missing."""
+def show_status(config: RunConfig | None, data: Path, is_explained: bool = False) -> None:
+    """Cells done and stages missing; explained, why each of them is."""
     storage.check_version(data)
     plan = make_plan(config or _latest_config(data))
+    if is_explained:
+        show_reasons(plan, data)
+        return
     table = Table("cell", "stages done", "to do")
     done = 0
     for cell in plan.cells:
@@ -181,7 +189,8 @@ def _lacking(work: list[Todo]) -> list[tuple[Stage, Sequence[tuple[int, int]]]]:
 
 
 def _print_estimates(estimates: list[Estimate]) -> None:
-    table = Table("model", title="Lowest to highest of what it takes")
+    is_told = any(row.intervention not in (None, MAIN) for row in estimates)
+    table = Table("model", *(["intervention"] if is_told else []), title="Lowest to highest of what it takes")
     for name in ("calls", "prompt tokens", "completion tokens", "dollars"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in [*estimates, total(estimates)] if len(estimates) > 1 else estimates:
@@ -189,7 +198,8 @@ def _print_estimates(estimates: list[Estimate]) -> None:
         if not row.is_free:
             dollars = "unknown" if row.dollars is None else _span(row.dollars, _dollars)
             tokens = [_span(row.prompt_tokens), _span(row.completion_tokens), dollars]
-        table.add_row(escape(row.model_id), _span(row.calls), *tokens)
+        whose = [escape(row.model_id), *([row.intervention or ""] if is_told else [])]
+        table.add_row(*whose, _span(row.calls), *tokens)
     console.print(table)
 
 

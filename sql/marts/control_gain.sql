@@ -1,5 +1,6 @@
--- What a cell gained over its control: the pathway none with the same model, game, replicate, intervention, seeds and
--- settings, on the same instances.
+-- What a cell gained over its control: the pathway none with the same model, game, replicate, seeds and settings, on
+-- the same instances. Cells with an intervention have the control of those without, but for the one that changes the
+-- rules of the evaluation, which has its own.
 --
 -- grain: cell with a pathway other than none
 -- key: cell_id

@@ -38,12 +38,11 @@ with evaluations as (
 
 transfers as (
     select
-        cells.cell_id,
-        cast(sum(links.episode_count) as bigint) as requested_count
-    from int_selected_cells as cells
-    inner join stg_cell_stages as links on cells.run_id = links.run_id and cells.cell_id = links.cell_id
-    where links.stage = 'transfer'
-    group by cells.cell_id
+        cell_id,
+        cast(sum(episode_count) as bigint) as requested_count
+    from int_cell_links
+    where stage = 'transfer'
+    group by cell_id
 ),
 
 transferred as (

@@ -17,7 +17,7 @@
 --   mean_difference             game's unit; what was found, see control_gain
 --   is_found_larger             true where what was found is at least that large, either way; null where there is none
 -- formula: detectable_gain = (t(0.975) + t(0.8)) standard_error: a true gain of this size is found, by a 95 % interval
---     of one cell, with a chance of 80 %; see int_detection_factors
+--     of one cell, with a chance of 80 %; see int_t_quantiles
 -- source: Bloom (1995), Evaluation Review 19, 547-556
 -- left out: the correction for the number of cells, which asks for more. The standard error is itself estimated: at
 --     few instances the number is rough. It says what a gain that was not shown may still be, and nothing of its sign.
@@ -45,5 +45,5 @@ select
 from int_selected_cells as cells
 inner join control_gain as gains on cells.cell_id = gains.cell_id
 inner join errors on cells.cell_id = errors.cell_id
-asof left join int_detection_factors as factors on errors.degrees_of_freedom >= factors.degrees_of_freedom
+asof left join int_t_quantiles as factors on errors.degrees_of_freedom >= factors.degrees_of_freedom
 left join int_anchors as anchors on cells.evaluation_config_id = anchors.config_id

@@ -10,7 +10,7 @@
 --   intervention    text
 --   replicate       integer, from 0
 --   checkpoint      exploration episodes the experience rests on
---   kind            text; history, memory or weights
+--   kind            text; history, memory or weights, with what an intervention changed, such as history, oracle scores
 --   token_count     tokens the agent gets to read, or that weights were trained on; this and the next three are null
 --       where error_kind is not
 --   steps_kept      steps the experience was made from
@@ -33,6 +33,6 @@ select
     experiences.tokens_dropped,
     experiences.error_kind
 from int_selected_cells as cells
-inner join stg_cell_stages as links on cells.run_id = links.run_id and cells.cell_id = links.cell_id
+inner join int_cell_links as links on cells.cell_id = links.cell_id
 inner join stg_experiences as experiences on links.stage_key = experiences.stage_key
 where links.stage = 'build_experience'

@@ -17,19 +17,21 @@
 --   gain_low        game's unit; 95 % interval, of control_gain or metric_intervals; null where there is none
 --   gain_high       game's unit
 --   p_value         above 0 to 1; two-sided, of the noise floor of gain
---   p_holm          above 0 to 1; corrected for the number of cells of the run
+--   p_holm          above 0 to 1; corrected for the number of cells compared
 --   smallest_p      above 0 to 1; two-sided and corrected, that the clearest outcome of so many episodes could have
---   compared_count  cells of the run that are judged, from 1
--- formula: p_value = min(1, 2 min(p above, p below)); p_holm by Holm's steps over the cells of a run. Beyond noise
---     (either way): p_holm <= 0.05, and the interval excludes 0. Too few: smallest_p > 0.05, or nothing to compare, or
---     a difference to the control with nothing left to vary. No more than 5 % of runs in which experience changes
---     nothing hold a cell that is called improved or worse.
+--   compared_count  cells of the run that are judged with it, from 1: those without an intervention, or those with one
+-- formula: p_value = min(1, 2 min(p above, p below)); p_holm by Holm's steps over the cells of a run without an
+--     intervention, and apart from them over those with one. Beyond noise (either way): p_holm <= 0.05, and the
+--     interval excludes 0. Too few: smallest_p > 0.05, or nothing to compare, or a difference to the control with
+--     nothing left to vary. No more than 5 % of runs in which experience changes nothing hold a cell without an
+--     intervention that is called improved or worse.
 -- source: Holm (1979), Scandinavian Journal of Statistics 6, 65-70
 -- left out: auc_plus, which is above 0 for most agents that never change. Not shown is not the same as not there.
 with floors as (
     select
         cells.cell_id,
         cells.run_id,
+        cells.intervention = 'main' as is_main,
         floors.null_kind,
         floors.observed,
         least(1, 2 * least(floors.p_above, floors.p_below)) as p_value,
@@ -46,12 +48,13 @@ ranked as (
     select
         cell_id,
         run_id,
+        is_main,
         null_kind,
         observed,
         p_value,
         smallest_p,
-        count(*) over (partition by run_id) as compared_count,
-        row_number() over (partition by run_id order by p_value asc, cell_id asc) as p_rank
+        count(*) over (partition by run_id, is_main) as compared_count,
+        row_number() over (partition by run_id, is_main order by p_value asc, cell_id asc) as p_rank
     from floors
     where observed is not null
 ),
@@ -63,7 +66,8 @@ corrected as (
         observed,
         p_value,
         compared_count,
-        least(1, max((compared_count - p_rank + 1) * p_value) over (partition by run_id order by p_rank)) as p_holm,
+        least(1, max((compared_count - p_rank + 1) * p_value) over (partition by run_id, is_main order by p_rank))
+            as p_holm,
         least(1, 2 * compared_count * smallest_p) as smallest_p
     from ranked
 ),

@@ -1,7 +1,7 @@
 -- Memory against history: which of the two context pathways makes more of the same exploration budget.
 --
 -- grain: model, game, intervention, replicate, base seed, settings
--- key: comparison_id, exploration_config_id, exploration_episode_count, history_token_limit, history_cut
+-- key: comparison_id, intervention, exploration_config_id, exploration_episode_count, history_token_limit, history_cut
 -- columns:
 --   model_id                   text
 --   game                       text
@@ -44,6 +44,7 @@ with contestants as (
     qualify row_number() over (
         partition by
             cells.comparison_id,
+            cells.intervention,
             cells.exploration_config_id,
             cells.exploration_episode_count,
             cells.history_token_limit,

@@ -5,9 +5,10 @@
 -- columns:
 --   stage_key           text
 --   game                text
---   pathway             text
+--   pathway             text; any where no pathway's experience is in it, such as a reference guide
 --   checkpoint          exploration episodes it rests on, from 0
---   kind                text; history, memory or weights
+--   kind                text; history, memory or weights, with what an intervention changed, such as history, oracle
+--       scores; or what it put in its place, such as reference guide
 --   text                text; the memory; null for history, which is the steps themselves, and for weights
 --   path                text; folder of the weights within the data folder; null for texts and before any update
 --   is_updated          true where weights changed with these episodes, false where they stayed; null for texts

@@ -1,4 +1,4 @@
-"""Verifier and hidden truth have no path into any prompt, in any stage.
+"""Verifier and hidden truth have no path into any prompt, in any stage: but for the oracle, which is one.
 
 Each game is played through all stages twice: as it is, and with everything an agent may not know replaced.
 The prompts have to be the same to the last character.
@@ -19,7 +19,8 @@ from s3gym.games.snake import OFFSETS, Snake
 from s3gym.games.trust import Trust
 from s3gym.models.base import Completion, Request
 from s3gym.models.scripted import PlayerModel
-from s3gym.transcript import Message
+from s3gym.protocol.asking import Asker
+from s3gym.transcript import EXPERIENCE_CLOSE, EXPERIENCE_OPEN, Message, between
 from tests.direct import measure_directly
 from tests.programmed import Programmed
 
@@ -28,7 +29,8 @@ PATHWAYS = ["none", "history", "memory"]
 CANARY_REWARD, CANARY_SCORE = 7391.25, 8264.5
 CANARIES = ("7391", "8264")
 
-Prompts = list[tuple[str, tuple[Message, ...]]]
+Prompt = tuple[str, tuple[Message, ...]]
+Prompts = list[Prompt]
 
 
 class Recorded(PlayerModel):
@@ -110,6 +112,54 @@ def test_no_reward_score_or_success_reaches_a_prompt(
     assert told == plain
     text = "\n".join(message["content"] for _, messages in told for message in messages)
     assert not any(canary in text for canary in CANARIES)
+
+
+def test_the_oracle_alone_tells_rewards_and_only_in_experience(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even when the agent copies all it reads into its memory."""
+
+    def answer(request: Request) -> str:
+        copied = between(request.messages[0]["content"], EXPERIENCE_OPEN, EXPERIENCE_CLOSE) or ""
+        return {"act": "Answer: cheat, Score: 0.125", "judge": "Success: 0.5", "remember": copied}[request.purpose]
+
+    asked: list[tuple[str, Prompt]] = []
+    ask = Asker.ask
+
+    async def noted(self: Asker, request: Request) -> Completion:
+        asked.append((self._stage_key or "", (request.purpose, request.messages)))
+        return await ask(self, request)
+
+    monkeypatch.setattr(Asker, "ask", noted)
+    plans, told = [], []
+    for name, game in (("plain", Trust()), ("canary", with_canaries(Trust()))):
+        asked.clear()
+        monkeypatch.setattr(registry.load("s3gym.games", "trust", "game"), "GAME", game)
+        monkeypatch.setattr(subjects, "load_model", lambda *entry: Programmed(answer))
+        request = {"games": ["trust"], "models": ["programmed"], "interventions": ["all"]}
+        budgets = ("exploration_episodes=4", "evaluation_interval=2", "evaluation_episodes=1")
+        plans.append(measure_directly(tmp_path / name, *budgets, **request))
+        told.append([*asked])
+
+    stages = {stage.key: stage for stage in plans[1].stages()}
+    assert {cell.record.intervention for cell in plans[1].cells} == {*registry.names("s3gym.interventions")}
+    leaks = [(stages[key], prompt) for key, prompt in told[1] if any(mark in str(prompt) for mark in CANARIES)]
+    # told: to the cells of the oracle, where their experience is built and read ...
+    assert {(stage.subject.intervention, stage.kind) for stage, _ in leaks} == {
+        ("oracle_judge", "build_experience"),
+        ("oracle_judge", "evaluate"),
+    }
+    # ... inside the experience ...
+    for _, (_, messages) in leaks:
+        rest = [
+            message["content"].replace(between(message["content"], EXPERIENCE_OPEN, EXPERIENCE_CLOSE) or "", "")
+            for message in messages
+        ]
+        assert not any(mark in text for text in rest for mark in CANARIES)
+    # ... and nowhere else does anything depend on them
+    elsewhere = [
+        [(key, prompt) for key, prompt in prompts if stages[key].subject.intervention != "oracle_judge"]
+        for prompts in told
+    ]
+    assert elsewhere[0] == elsewhere[1] != []
 
 
 def test_memory_and_judgment_calls_see_the_agents_own_scores_and_nothing_of_each_other(

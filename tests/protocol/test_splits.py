@@ -80,6 +80,19 @@ def test_replicates_explore_other_instances_and_are_measured_on_the_same() -> No
     assert len({tuple(c.stages[0].subject.splits.evaluation(SNAKE, SNAKE.evaluation, 0, 2)) for c in run.cells}) == 1
 
 
+def test_shuffled_replicates_explore_the_same_instances_each_in_an_order_of_its_own() -> None:
+    drawn = splits().exploration(SNAKE, SNAKE.exploration, 0, 6)
+    orders = [splits(shuffled_count=6).exploration(SNAKE, SNAKE.exploration, replicate, 6) for replicate in range(3)]
+
+    assert [sorted(order) for order in orders] == [sorted(drawn)] * 3
+    assert len({tuple(order) for order in (drawn, *orders)}) == 4
+    # what is explored first is the beginning of the same order
+    assert splits(shuffled_count=6).exploration(SNAKE, SNAKE.exploration, 1, 2) == orders[1][:2]
+    assert splits(shuffled_count=6).evaluation(SNAKE, SNAKE.evaluation, 0, 3) == splits().evaluation(
+        SNAKE, SNAKE.evaluation, 0, 3
+    )
+
+
 def test_another_base_seed_or_game_plays_other_seeds() -> None:
     base = splits().evaluation(SNAKE, SNAKE.evaluation, 0, 5)
 

@@ -32,26 +32,25 @@ PLAYS: dict[str, tuple[Any, list[Answer]]] = {
 }
 
 
-def played(game: Any, answers: list[Answer], experience: str | None) -> tuple[Programmed, Episode, list[Step]]:
+def played(game: Any, answers: list[Answer]) -> tuple[Programmed, Episode, list[Step]]:
     model = Programmed(*answers)
-    episode, steps = asyncio.run(play(game, game.exploration, Asker(model), part(experience=experience)))
+    episode, steps = asyncio.run(play(game, game.exploration, Asker(model), part()))
     return model, episode, steps
 
 
-@pytest.mark.parametrize("experience", [None, "Answer: LEFT, Score: 1\nKeep calm.\n"], ids=["fresh", "experienced"])
 @pytest.mark.parametrize("name", PLAYS)
-def test_stored_steps_give_the_messages_they_were_asked_with(name: str, experience: str | None) -> None:
+def test_stored_steps_give_the_messages_they_were_asked_with(name: str) -> None:
     game, answers = PLAYS[name]
-    model, episode, steps = played(game, answers, experience)
+    model, episode, steps = played(game, answers)
 
-    made = list(prompts(game, game.read_config(episode.config), steps, experience))
+    made = list(prompts(game, game.read_config(episode.config), steps))
 
     assert made == [request.messages for request in model.requests]
     assert len(made) == len(steps)
 
 
 def test_the_plays_of_this_page_have_every_kind_of_answer() -> None:
-    steps = [step for game, answers in PLAYS.values() for step in played(game, answers, None)[2]]
+    steps = [step for game, answers in PLAYS.values() for step in played(game, answers)[2]]
 
     assert {step.action_status for step in steps} >= {"ok", "repaired", "unparsable", None}
     assert max(step.step_index for step in steps) >= 5
@@ -59,7 +58,7 @@ def test_the_plays_of_this_page_have_every_kind_of_answer() -> None:
 
 
 def test_no_reward_can_be_in_a_prompt() -> None:
-    _, _, steps = played(TRUST, TRUST_REPLIES, None)
+    _, _, steps = played(TRUST, TRUST_REPLIES)
     rewarded = [replace(step, verifier_reward=777.0) for step in steps]
 
     assert list(prompts(TRUST, TRUST.exploration, rewarded)) == list(prompts(TRUST, TRUST.exploration, steps))
@@ -68,7 +67,7 @@ def test_no_reward_can_be_in_a_prompt() -> None:
 @pytest.mark.parametrize("name", PLAYS)
 def test_stored_steps_give_the_states_they_decided_on(name: str) -> None:
     game, answers = PLAYS[name]
-    _, episode, steps = played(game, answers, None)
+    _, episode, steps = played(game, answers)
 
     seen = list(states(game, game.exploration, episode.seed, steps))
 
