@@ -46,11 +46,12 @@ class PastEpisode:
     final_env: str
     """Feedback of the last step and the state after it."""
 
-    def segments(self) -> list[str]:
-        """The transcript in pieces of one step each; the last carries the end of the episode."""
+    def segments(self, number: int | None = None) -> list[str]:
+        """The transcript in pieces of one step each; the last carries the end of the episode, and its number if any."""
         pieces = [f"{ENV}{step.env}\n{AGENT}{step.answer}\n" for step in self.steps]
         if pieces:
-            pieces[-1] += f"{ENV}{self.final_env}\n{EPISODE_END}\n"
+            end = EPISODE_END if number is None else f"{EPISODE_END[:-1]} {number})"
+            pieces[-1] += f"{ENV}{self.final_env}\n{end}\n"
         return pieces
 
 

@@ -5,7 +5,7 @@ tail (``newest``, the published wording) or the head (``oldest``), and what was 
 """
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, count, repeat
 
 from s3gym.pathways.base import Built, Workshop
 from s3gym.transcript import PastEpisode
@@ -21,9 +21,11 @@ async def build(episodes: Sequence[PastEpisode], workshop: Workshop) -> Built:
     return serialise(episodes, workshop)
 
 
-def serialise(episodes: Sequence[PastEpisode], workshop: Workshop) -> Built:
-    """Transcripts in order, cut to the token limit in whole steps."""
-    segments = [segment for episode in episodes for segment in episode.segments()]
+def serialise(episodes: Sequence[PastEpisode], workshop: Workshop, first_number: int | None = None) -> Built:
+    """Transcripts in order, cut to the token limit in whole steps; with the episodes' numbers where they are wanted."""
+    numbers = repeat(None) if first_number is None else count(first_number)
+    numbered = zip(episodes, numbers, strict=False)
+    segments = [segment for episode, number in numbered for segment in episode.segments(number)]
     sizes = [workshop.count_tokens(segment) for segment in segments]
     from_head = workshop.cut == "newest"
     running = accumulate(sizes if from_head else reversed(sizes))

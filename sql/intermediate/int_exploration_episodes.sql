@@ -24,7 +24,7 @@ with steps as (
         episodes.episode_id,
         episodes.episode_index,
         hash(regexp_replace(steps.observation, '^(Step|Round) \d+ of \d+', '')) as state_id,
-        coalesce(steps.action, '') as action,
+        coalesce(steps.action, '') as chosen,
         steps.verifier_reward,
         abs(steps.self_score - steps.verifier_reward) > 0.25 * (cells.reward_max - cells.reward_min) as is_surprising
     from int_cell_episodes as episodes
@@ -34,22 +34,41 @@ with steps as (
     where episodes.phase = 'exploration' and steps.action_status is not null
 ),
 
-pairs as (
+first_pairs as (
     select
         cell_id,
-        episode_id,
-        episode_index,
         state_id,
-        action,
-        count(*) as step_count,
-        count(verifier_reward) as rewarded_count,
-        count(*) filter (where verifier_reward > 0) as positive_count,
-        count(*) filter (where is_surprising) as surprising_count,
-        count(*) filter (where verifier_reward > 0 or is_surprising) as informative_count,
-        row_number() over (partition by cell_id, state_id, action order by episode_index) = 1 as is_new_pair,
-        row_number() over (partition by cell_id, state_id order by episode_index, action) = 1 as is_new_state
+        chosen,
+        min(episode_index) as episode_index
     from steps
-    group by cell_id, episode_id, episode_index, state_id, action
+    group by cell_id, state_id, chosen
+),
+
+first_states as (
+    select
+        cell_id,
+        state_id,
+        min(episode_index) as episode_index
+    from first_pairs
+    group by cell_id, state_id
+),
+
+new_pairs as (
+    select
+        cell_id,
+        episode_index,
+        count(*) as pair_count
+    from first_pairs
+    group by cell_id, episode_index
+),
+
+new_states as (
+    select
+        cell_id,
+        episode_index,
+        count(*) as state_count
+    from first_states
+    group by cell_id, episode_index
 ),
 
 actions as (
@@ -57,29 +76,43 @@ actions as (
         cell_id,
         episode_id,
         episode_index,
-        action,
+        chosen,
+        count(*) as step_count,
+        count(verifier_reward) as rewarded_count,
+        count(*) filter (where verifier_reward > 0) as positive_count,
+        count(*) filter (where is_surprising) as surprising_count,
+        count(*) filter (where verifier_reward > 0 or is_surprising) as informative_count
+    from steps
+    group by cell_id, episode_id, episode_index, chosen
+),
+
+totals as (
+    select
+        cell_id,
+        episode_id,
+        episode_index,
         cast(sum(step_count) as bigint) as step_count,
-        count(*) filter (where is_new_state) as new_state_count,
-        count(*) filter (where is_new_pair) as new_pair_count,
-        sum(rewarded_count) as rewarded_count,
-        sum(positive_count) as positive_count,
-        sum(surprising_count) as surprising_count,
-        sum(informative_count) as informative_count
-    from pairs
-    group by cell_id, episode_id, episode_index, action
+        cast(sum(rewarded_count) as bigint) as rewarded_count,
+        cast(sum(positive_count) as bigint) as positive_count,
+        cast(sum(surprising_count) as bigint) as surprising_count,
+        cast(sum(informative_count) as bigint) as informative_count,
+        map_from_entries(list((chosen, step_count) order by chosen)) as actions
+    from actions
+    group by cell_id, episode_id, episode_index
 )
 
 select
-    cell_id,
-    episode_id,
-    episode_index,
-    cast(sum(step_count) as bigint) as step_count,
-    cast(sum(new_state_count) as bigint) as new_state_count,
-    cast(sum(new_pair_count) as bigint) as new_pair_count,
-    cast(sum(rewarded_count) as bigint) as rewarded_count,
-    cast(sum(positive_count) as bigint) as positive_count,
-    cast(sum(surprising_count) as bigint) as surprising_count,
-    cast(sum(informative_count) as bigint) as informative_count,
-    map_from_entries(list((action, step_count) order by action)) as actions
-from actions
-group by cell_id, episode_id, episode_index
+    totals.cell_id,
+    totals.episode_id,
+    totals.episode_index,
+    totals.step_count,
+    coalesce(new_states.state_count, 0) as new_state_count,
+    coalesce(new_pairs.pair_count, 0) as new_pair_count,
+    totals.rewarded_count,
+    totals.positive_count,
+    totals.surprising_count,
+    totals.informative_count,
+    totals.actions
+from totals
+left join new_states on totals.cell_id = new_states.cell_id and totals.episode_index = new_states.episode_index
+left join new_pairs on totals.cell_id = new_pairs.cell_id and totals.episode_index = new_pairs.episode_index

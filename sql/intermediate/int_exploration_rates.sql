@@ -1,5 +1,5 @@
--- Rates of a cell's exploration with their intervals, one row a rate. Steps of one episode are not independent, so whole
--- episodes are what varies.
+-- Rates of a cell's exploration with their intervals, one row a rate. Steps of one episode are not independent, so
+-- whole episodes are what varies.
 --
 -- grain: cell, rate
 -- key: cell_id, rate_name
@@ -12,10 +12,10 @@
 --   rate_high      0 to 1
 -- formula: rate = events / trials, of all episodes: new states of steps; steps whose (state, action) the cell has had
 --     before, of steps; informative of rewarded steps; 1 - sum over actions of min(p, q), the total variation distance
---     of the shares p and q that actions have in two neighbouring episodes, of pairs. standard error^2 = G / (G - 1) sum
---     over the G episodes of (events - rate trials)^2 / trials^2. Wilson's interval with t(G - 1) for z and as many
---     trials as a share with this standard error rests on, rate (1 - rate) / standard error^2, at most those counted;
---     where all episodes are alike, G.
+--     of the shares p and q that actions have in two neighbouring episodes, of pairs. standard error^2 = G / (G - 1)
+--     sum over the G episodes of (events - rate trials)^2 / (sum of trials)^2. Wilson's interval with t(G - 1) for z
+--     and as many trials as a share with this standard error rests on, rate (1 - rate) / standard error^2, at most
+--     those counted; where all episodes are alike, G.
 -- source: Wilson (1927), Journal of the American Statistical Association 22, 209-212; Franco, Little, Louis and Slud
 --     (2019), Journal of Survey Statistics and Methodology 7, 334-364, for the number of trials; Cochran (1977),
 --     Sampling Techniques, chapter 6, for the standard error of a ratio

@@ -185,11 +185,25 @@ def test_memory_is_the_answer_to_one_call_on_rules_and_history() -> None:
 
 
 def test_memory_rests_on_what_the_limit_leaves_of_history() -> None:
-    desk = Desk(token_limit=95)
+    desk = Desk(token_limit=97)
     built = build(memory, TWO, desk)
 
     assert "s01" in desk.prompt and "s10" not in desk.prompt
-    assert (built.steps_kept, built.steps_dropped, built.tokens_dropped) == (2, 2, 95)
+    assert (built.steps_kept, built.steps_dropped, built.tokens_dropped) == (2, 2, 97)
+
+
+@pytest.mark.parametrize(("cut", "ends"), [("newest", ["1"]), ("oldest", ["2"])])
+def test_an_episode_keeps_its_number_whatever_is_cut(cut: str, ends: list[str]) -> None:
+    # the last step of an episode has 61 characters, and 63 with " 1"; the other one 34
+    desk = Desk(token_limit=34 + 63, cut=cut)
+    built = build(memory, TWO, desk)
+
+    assert re.findall(r"\(end of episode (\d)\)", desk.prompt) == ends
+    assert (built.steps_kept, built.steps_dropped, built.tokens_dropped) == (2, 2, 97)
+
+
+def test_history_has_no_numbers() -> None:
+    assert build(history, TWO, Desk()).content.count("(end of episode)") == 2
 
 
 def test_recursive_memory_reads_the_last_memory_and_only_what_is_new() -> None:
@@ -214,9 +228,15 @@ def test_memory_from_history_does_not_read_the_last_memory() -> None:
     assert "old tip" not in desk.prompt and "s00" in desk.prompt
 
 
-@pytest.mark.parametrize(("source", "episode_counts"), [("recursive", [1, 1, 1, 1]), ("history", [1, 2, 3, 4])])
+@pytest.mark.parametrize(
+    ("source", "numbers"),
+    [
+        ("recursive", [["1"], ["2"], ["3"], ["4"]]),
+        ("history", [["1"], ["1", "2"], ["1", "2", "3"], ["1", "2", "3", "4"]]),
+    ],
+)
 def test_in_a_cell_each_memory_rests_on_the_last_one_or_on_everything(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, episode_counts: list[int]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, numbers: list[list[str]]
 ) -> None:
     def answer(request: Request) -> str:
         said = {
@@ -241,7 +261,7 @@ def test_in_a_cell_each_memory_rests_on_the_last_one_or_on_everything(
 
     # after episodes 1 and 3 on the way, after 2 and 4 at the checkpoints
     asked = [messages[0]["content"] for messages in model.prompts("remember")]
-    assert [text.count("(end of episode)") for text in asked] == episode_counts
+    assert [re.findall(r"\(end of episode (\d)\)", text) for text in asked] == numbers
     read = [re.findall(r"TIP \d", text) for text in asked]
     assert read == ([[], ["TIP 1"], ["TIP 2"], ["TIP 3"]] if source == "recursive" else [[], [], [], []])
 

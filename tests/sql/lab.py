@@ -7,7 +7,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from s3gym import storage
-from s3gym.records import Anchor, Cell, CellStage, Episode, Experience, Judgment, Run, SftRow, Step, TrainingStep
+from s3gym.records import (
+    Anchor,
+    Cell,
+    CellStage,
+    Episode,
+    Experience,
+    Judgment,
+    Refresh,
+    Run,
+    SftRow,
+    Step,
+    TrainingStep,
+)
 from s3gym.warehouse import Warehouse
 
 
@@ -17,6 +29,8 @@ class Turn(NamedTuple):
     self_score: float | None
     reward: float | None
     status: str | None = "ok"
+    observation: str = ""
+    action: str | None = None
 
 
 Play = float | None | Sequence[Turn]
@@ -137,6 +151,22 @@ TRAINING_STEP = TrainingStep(
     learning_rate=0.1,
     seconds=1.0,
     peak_memory_bytes=None,
+)
+
+REFRESH = Refresh(
+    refresh_id="",
+    run_id="",
+    started_at=datetime(2026, 2, 1, tzinfo=UTC),
+    ended_at=datetime(2026, 2, 1, tzinfo=UTC),
+    trigger="manual",
+    status="complete",
+    versions="{}",
+    stages_made=1,
+    calls_made=0,
+    paid_usd=0.0,
+    reasons="{}",
+    failure=None,
+    verdicts=None,
 )
 
 
@@ -261,6 +291,8 @@ class Lab:
                     **place,
                     game=cell.game,
                     step_index=step_index,
+                    observation=turn.observation,
+                    action=turn.action,
                     self_score=turn.self_score,
                     verifier_reward=turn.reward,
                     action_status=turn.status,
@@ -269,6 +301,12 @@ class Lab:
                 for step_index, turn in enumerate(turns)
             ]
         self.part(key, {"episodes": episodes, "steps": steps}, cell.game)
+
+    def refresh(self, run: str, hour: int, **facts: Any) -> None:
+        """A refresh that went through a run."""
+        started = datetime(2026, 2, 1, hour, tzinfo=UTC)
+        given = {"refresh_id": f"refresh {hour}", "run_id": run, "started_at": started, "ended_at": started}
+        storage.write_refresh(self.data, replace(REFRESH, **(given | facts)))
 
     def part(self, part: str, tables: Mapping[str, Sequence[Any]], game: str = "snake") -> None:
         """Rows as they are."""

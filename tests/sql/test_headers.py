@@ -18,6 +18,9 @@ KEYED = sorted(view.name for view in VIEWS.values() if view.layer != "checks")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     lab = Lab(tmp_path_factory.mktemp("headers") / "data")
     lab.anchors(random=0.0, expert=3.0)
+    lab.add("history as it was", {3: [0.0, 1.0, 2.0]}, run="run-0", game_version=0)
+    lab.refresh("run-0", 0)
+    lab.refresh("run-1", 1, reasons='{"game VERSION 0 -> 1": 3}')
     explored = {0: [[Turn(1.0, 2.0), Turn(None, 0.0)], None], 3: [[Turn(1.0, 1.0)] * 3]}
     for replicate in range(2):
         for number, pathway in enumerate(("none", "history", "memory")):
@@ -32,7 +35,8 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
             )
     lab.link("build_experience", "built", 3, cell_id="history 0")
     judged = [replace(JUDGMENT, episode_id=f"history 0-explore-0/{index}") for index in range(2)]
-    lab.part("built", {"experiences": [replace(EXPERIENCE, stage_key="built", failed_attempts=0)]})
+    memory = {"kind": "memory", "text": "- Eat [episode 1]"}
+    lab.part("built", {"experiences": [replace(EXPERIENCE, stage_key="built", failed_attempts=0, **memory)]})
     lab.link("self_judge", "judged", 0, cell_id="history 0")
     lab.part("judged", {"judgments": judged})
     trained = {"pathway": "training", "training": "{}"}

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from s3gym.config import TrainingSettings
 from s3gym.models._failures import REMEDIES
+from s3gym.models._links import NOTHING
 from s3gym.models._thinking import OPENING, strip_thinking
 from s3gym.models.base import (
     TRUNCATED,
@@ -48,7 +49,7 @@ from s3gym.models.local.weights import (
     find,
     need,
 )
-from s3gym.models.scripted import NOTHING_TO_RETAIN, UNKNOWN
+from s3gym.models.scripted import UNKNOWN
 from s3gym.records import CallFacts
 from s3gym.registry import UnknownName
 from s3gym.transcript import CURRENT_CLOSE, CURRENT_OPEN, NO_SCORE, Message, answer_line, between
@@ -72,7 +73,7 @@ MOST_READ = 32
 """Tokens of an answer that is chosen among others; of those that are equal so far it is the first."""
 ENDING = f" Score: {NO_SCORE}"
 """What is the same in all answers that are chosen."""
-UNTOLD = {"judge": UNKNOWN, "remember": NOTHING_TO_RETAIN}
+UNTOLD = {"judge": UNKNOWN, "remember": NOTHING}
 """What the tiny model says where it would write random bytes."""
 GIB = 2**30
 
