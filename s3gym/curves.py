@@ -285,29 +285,6 @@ def against_control(
     return _floors({name: float(values[0]) for name, values in observed.items()}, drawn, 1 / _ways(both, side), rng)
 
 
-def against_another(
-    curve: Curve | None, other: Curve | None, rng: np.random.Generator, count: int
-) -> float | None:
-    """Two-sided p of the mean difference after the start, had both cells played alike.
-
-    Unlike a control the other cell has learnt as well, so the start is no third of them: the later scores on an
-    instance change places among the two, at all checkpoints where instances are repeated, else at the same one.
-    """
-    if curve is None or other is None:
-        return None
-    common = np.intersect1d(curve.checkpoints, other.checkpoints)
-    later = common[common > 0]
-    if not len(later):
-        return None
-    both = _together(curve.only(later), other.only(later))
-    weights = np.where(np.arange(2 * len(later)) < len(later), 1, -1) / len(later)
-    observed = float((both.means() @ weights)[0])
-    draws = shuffled(both, rng, count) @ weights
-    margin = _SAME * max(1.0, abs(observed))
-    tails = [(1 + int(side.sum())) / (1 + count) for side in (draws >= observed - margin, draws <= observed + margin)]
-    return min(1.0, 2 * min(tails))
-
-
 def _together(curve: Curve, control: Curve) -> Curve:
     """The checkpoints of one curve, then those of the other."""
     blocks = [np.where(one.block == "", one.unit, one.block) for one in (curve, control)]
@@ -355,3 +332,26 @@ def _floors(
             "smallest_p": smallest if metric == "gain" else None,
         }
     return found
+
+
+# --- pairs -----------------------------------------------------------------------------------------------------
+
+
+def exchange_p(treated: Floats, reference: Floats, block: Names, rng: np.random.Generator, count: int) -> float:
+    """Two-sided p of the mean difference of pairs, (n,) each, had both sides played alike.
+
+    Then all scores of a block, of one side and of the other, may change places. Unlike a control the reference may
+    have learnt as well, so that its start, at which both were one, is no part of it.
+    """
+    observed = float((treated - reference).sum())
+    drawn = np.zeros(count)
+    for name in np.unique(block):
+        own = block == name
+        scores, size = np.concatenate([treated[own], reference[own]]), int(own.sum())
+        for start in range(0, count, _BATCH):
+            part = drawn[start : start + _BATCH]
+            dealt = rng.permuted(np.tile(scores, (len(part), 1)), axis=1)
+            part += dealt[:, :size].sum(axis=1) - dealt[:, size:].sum(axis=1)
+    margin = _SAME * max(1.0, abs(observed))
+    above, below = int((drawn >= observed - margin).sum()), int((drawn <= observed + margin).sum())
+    return min(1.0, 2 * (1 + min(above, below)) / (1 + count))

@@ -91,4 +91,20 @@ class CouplingTest:
     permutation_count: int
 
 
-DERIVED: dict[str, type] = {"intervals": Interval, "noise_floors": NoiseFloor, "coupling_tests": CouplingTest}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterventionTest:
+    """How sure one can be that a replaced link made a difference. Table ``intervention_tests``."""
+
+    difference_id: str
+    """Of a chain of cells and a contrast, as in the view ``int_intervention_pairs``."""
+    p_value: float
+    """Two-sided."""
+    permutation_count: int
+
+
+DERIVED: dict[str, type] = {
+    "intervals": Interval,
+    "noise_floors": NoiseFloor,
+    "coupling_tests": CouplingTest,
+    "intervention_tests": InterventionTest,
+}

@@ -16,9 +16,9 @@ from s3gym import coupling, storage
 from s3gym.curves import (
     Curve,
     Floats,
-    against_another,
     against_checkpoints,
     against_control,
+    exchange_p,
     intervals,
     multiplicities,
 )
@@ -45,10 +45,12 @@ _UNITS = """
     from judge_coupling_units
     order by game, cell_id, unit, quality, place
 """
-_INTERVENTIONS = """
-    select distinct treated_cell_id, reference_cell_id
-    from int_intervention_contrasts
-    order by treated_cell_id, reference_cell_id
+_PAIRS = """
+    select
+        difference_id, block_id, avg(treated_score) as treated_score, avg(reference_score) as reference_score
+    from int_intervention_pairs
+    group by difference_id, block_id, checkpoint, seed  -- cells of a chain are no chance
+    order by difference_id, block_id, checkpoint, seed
 """
 _QUANTILES = "select degrees_of_freedom, t_quantile from int_t_quantiles order by degrees_of_freedom"
 _CONTRASTS = {
@@ -90,7 +92,7 @@ class _Study:
         self._curves = _curves(warehouse.sql(_SCORES).to_dict(as_series=False), self._cells)
         self._contrasts = {name: dict(warehouse.sql(query).rows()) for name, query in _CONTRASTS.items()}
         self._units = warehouse.sql(_UNITS).to_dicts()
-        self._interventions: list[tuple[str, str]] = warehouse.sql(_INTERVENTIONS).rows()
+        self._pairs = warehouse.sql(_PAIRS)
         self._quantiles = warehouse.sql(_QUANTILES).to_numpy()
 
     def intervals(self) -> Iterator[Interval]:
@@ -160,14 +162,14 @@ class _Study:
             )
 
     def intervention_tests(self) -> Iterator[InterventionTest]:
-        """Of every replaced link, against the cell that has its own."""
-        count = max(PERMUTATIONS, 40 * len(self._interventions))  # so many for Holm, as above
-        for treated, reference in self._interventions:
-            rng = _stream(treated, reference)
-            found = against_another(self._curves.get(treated), self._curves.get(reference), rng, count)
-            yield InterventionTest(
-                treated_cell_id=treated, reference_cell_id=reference, p_value=found, permutation_count=count
-            )
+        """Of every chain and replaced link."""
+        tests = self._pairs.partition_by("difference_id", maintain_order=True)
+        count = max(PERMUTATIONS, 40 * len(tests))  # so many for Holm, as above
+        for pairs in tests:
+            difference_id = pairs["difference_id"][0]
+            treated, reference = pairs["treated_score"].to_numpy(), pairs["reference_score"].to_numpy()
+            p_value = exchange_p(treated, reference, pairs["block_id"].to_numpy(), _stream(difference_id), count)
+            yield InterventionTest(difference_id=difference_id, p_value=p_value, permutation_count=count)
 
 
 def _paired(rows: Sequence[Mapping[str, Any]]) -> coupling.Units:

@@ -34,7 +34,7 @@ def test_three_questions_are_worked() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *(name for kind in ("games", "models", "pathways", "report.sections") for name in names(f"s3gym.{kind}")),
+        *(name for kind in ("games", "models", "pathways", "interventions", "report.sections") for name in names(f"s3gym.{kind}")),
         *(view.name for view in read_views().values() if view.layer == "marts"),
     ],
 )

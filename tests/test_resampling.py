@@ -10,22 +10,24 @@ from click.testing import CliRunner
 
 from s3gym import storage
 from s3gym.cli import main
-from s3gym.resampling import (
+from s3gym.curves import (
     METRICS,
     Curve,
     against_checkpoints,
     against_control,
     areas,
     draw,
+    exchange_p,
     intervals,
     metrics,
-    refresh,
     shuffled,
 )
+from s3gym.resampling import refresh
 from s3gym.warehouse import Warehouse
 from tests.sql.lab import Lab
 
 EPISODES = np.arange(0.0, 31.0, 3.0)
+TABLES = ("intervals", "noise_floors", "coupling_tests", "intervention_tests")
 T = np.array([[1.0, 12.706], [2.0, 4.303], [10.0, 2.228], [np.inf, 1.96]])
 
 
@@ -36,7 +38,6 @@ def curve(scores: Sequence[Sequence[float]], width: float = 3.0, least: float = 
     return Curve(
         np.arange(len(scores), dtype=np.float64) * width,
         np.repeat(np.arange(len(scores)), count),
-        np.tile(np.arange(count), len(scores)),
         names,
         np.full(len(names), ""),
         names,
@@ -191,6 +192,15 @@ def test_floor_of_a_control_by_hand() -> None:
     assert area["null_mean"] == pytest.approx(2.0, abs=0.1)
 
 
+def test_sides_that_may_change_places_by_hand() -> None:
+    treated, reference, block = np.array([4.0, 2.0]), np.array([1.0, 0.0]), np.array(["a", "a"])
+    # of 0, 1, 2 and 4 two are the treated: 4 + 2 is the highest of six sums; two-sided 2 / 6
+    assert exchange_p(treated, reference, block, rng(), 9_999) == pytest.approx(2 / 6, abs=0.02)
+    # by pairs: signs of 3 and 2, the highest of four sums
+    assert exchange_p(treated, reference, np.array(["a", "b"]), rng(), 9_999) == pytest.approx(2 / 4, abs=0.02)
+    assert exchange_p(treated, treated, block, rng(), 99) == 1.0
+
+
 def test_instances_that_are_not_repeated_change_places_with_their_partner_alone() -> None:
     units, block = np.array(["0/1", "3/2"]), np.full(2, "")
     own, control = (replace(curve([[0.0], [last]]), unit=units, block=block) for last in (4.0, 1.0))
@@ -304,7 +314,7 @@ def test_estimates_are_the_marts_own_numbers(lab: Lab) -> None:
 def test_tables_are_made_once_for_the_same_rows(lab: Lab) -> None:
     fill(lab)
     before = lab.open()
-    assert before.derived.missing == ("intervals", "noise_floors", "coupling_tests")
+    assert before.derived.missing == TABLES
     assert before.sql("from metric_intervals").height == 0
     assert before.outdated() >= {"stg_intervals", "metric_intervals", "noise_floor", "improvement_verdict"}
     assert "improvement" not in before.outdated()
@@ -328,9 +338,7 @@ def test_new_episodes_make_the_tables_anew_and_leave_those_of_other_runs(lab: La
     assert names == ["run-1", "run-1.b"]
     manifest = storage.manifest_path(lab.data, "later-evaluate-3")
     manifest.write_text(manifest.read_text() + " ")
-    assert Warehouse(lab.data).derived.missing == ("intervals", "noise_floors", "coupling_tests"), (
-        "a part made again under its name"
-    )
+    assert Warehouse(lab.data).derived.missing == TABLES, "a part made again under its name"
 
 
 def test_sql_reads_and_says_what_it_lacks(lab: Lab) -> None:

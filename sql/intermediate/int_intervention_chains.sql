@@ -1,5 +1,5 @@
--- The chains whose failing link is looked for: each cell without an intervention by itself, and all cells of a model and
--- game that carry experience as text together.
+-- The chains whose failing link is looked for: each cell without an intervention by itself, and together all those of a
+-- model and game that carry experience as text.
 --
 -- grain: chain, cell
 -- key: chain_id, cell_id
@@ -8,8 +8,8 @@
 --   cell_id     text; without an intervention, with a pathway other than none
 --   pathway     text; of the chain: the cell's, or '*' for all that carry text
 --   cell_count  cells of the chain, from 1
--- left out: '*' where there is but one such pathway. Of cells that differ in a setting that no column holds, '*' has the
---     latest.
+-- left out: '*' where there is but one such pathway. Of cells that differ in a setting that no column holds, '*' has
+--     the latest.
 with cells as (
     select
         cell_id,

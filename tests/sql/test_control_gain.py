@@ -67,13 +67,34 @@ def test_one_and_the_same_difference_has_no_interval_but_a_sign(lab: Lab) -> Non
     assert [gain["is_beyond_noise"] for gain in gains] == [case[2] for case in cases]
 
 
+def test_cells_with_an_intervention_have_the_control_of_those_without_unless_its_rules_differ(lab: Lab) -> None:
+    relaxed: dict[str, Any] = {"intervention": "relaxed_evaluation", "evaluation_config_id": "relaxed"}
+    lab.add("control", {3: [1.0]}, pathway="none")
+    lab.add("relaxed control", {3: [4.0]}, pathway="none", **relaxed)
+    lab.add("a", {3: [3.0]})
+    lab.add("b", {3: [6.0]}, intervention="oracle_judge")
+    lab.add("c", {3: [9.0]}, **relaxed)
+
+    gains = lab.open().sql("select cell_id, control_cell_id, mean_difference from control_gain order by cell_id").rows()
+
+    # 3 - 1, 6 - 1, 9 - 4
+    assert gains == [("a", "control", 2.0), ("b", "control", 5.0), ("c", "relaxed control", 5.0)]
+
+
+def test_a_control_with_an_intervention_is_never_that_of_a_cell_without(lab: Lab) -> None:
+    lab.add("a control", {3: [4.0]}, pathway="none", intervention="relaxed_evaluation")  # under equal rules
+    lab.add("control", {3: [1.0]}, pathway="none")
+    lab.add("cell", {3: [3.0]})
+
+    assert lab.open().sql("select control_cell_id from control_gain").rows() == [("control",)]
+
+
 def test_cell_without_a_control_of_its_settings_gains_null(lab: Lab) -> None:
     lab.add("control", {3: [0.0]}, pathway="none")
     others: list[dict[str, Any]] = [
         {"model_id": "other"},
         {"replicate": 1},
         {"base_seed": 7},
-        {"intervention": "oracle_judge"},
         {"temperature": 0.5},
         {"model_revision": "r2"},
         {"evaluation_config_id": "other"},

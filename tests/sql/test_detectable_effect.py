@@ -54,7 +54,7 @@ def test_an_empty_folder_has_no_rows(lab: Lab) -> None:
 
 
 def test_factors_are_those_of_the_plan(lab: Lab) -> None:
-    rows = lab.open().sql("from int_detection_factors").rows()
+    rows = lab.open().sql("select degrees_of_freedom, detection_factor from int_t_quantiles").rows()
     assert len(rows) == 34
     for degrees, factor in rows:
         exact = detection_factor(int(degrees) if isfinite(degrees) else 10**6, alpha=0.05, power=0.8)

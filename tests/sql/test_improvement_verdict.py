@@ -48,6 +48,18 @@ def test_p_is_two_sided_and_corrected_for_the_cells_of_the_run(lab: Lab) -> None
     assert {found[name]["evidence"] for name in p} == {"checkpoints"}
 
 
+def test_cells_with_an_intervention_are_corrected_apart(lab: Lab) -> None:
+    for name, intervention in (("a", "main"), ("b", "main"), ("c", "oracle_judge"), ("d", "shuffled_scores")):
+        lab.add(name, {0: [1.0], 3: [1.0]}, model_id=name, intervention=intervention)
+    lab.add("e", {0: [1.0], 3: [1.0]}, intervention="oracle_judge")
+
+    found = judged(lab, *(replace(FLOOR, cell_id=name) for name in "abcde"))
+
+    # two-sided 0.02 each; times 2 without an intervention, times 3 with one
+    assert [found[name]["compared_count"] for name in "abcde"] == [2, 2, 3, 3, 3]
+    assert [found[name]["p_holm"] for name in "abcde"] == pytest.approx([0.04, 0.04, 0.06, 0.06, 0.06])
+
+
 def test_too_few_is_what_even_the_clearest_outcome_could_not_show(lab: Lab) -> None:
     for name in ("a", "b"):
         lab.add(name, {0: [1.0], 3: [1.0]}, model_id=name)

@@ -1,3 +1,6 @@
+import random
+import statistics
+
 import pytest
 
 from tests.sql.lab import Lab, Turn, row
@@ -24,6 +27,49 @@ def test_five_scored_steps(lab: Lab) -> None:
     assert judge["mcc"] == pytest.approx(2 / 3)
     # 2 is above 1, 0 and -1; 1 is level with 1 and above 0 and -1: 3 + 2.5 of 6 pairs
     assert judge["auroc"] == pytest.approx(5.5 / 6)
+
+
+def test_errors_are_those_of_whole_episodes(lab: Lab) -> None:
+    right, wrong = [Turn(1.0, 1.0), Turn(0.0, 0.0)], [Turn(0.0, 1.0), Turn(1.0, 0.0)]
+    lab.add(explored={0: [right, right, wrong]})
+    opened = lab.open()
+    errors = dict(opened.sql("select measure, standard_error from int_judge_intervals").rows())
+    # kappa and mcc are 1/3, and without each episode 0, 0, 1: error^2 = 2/3 * (1 + 1 + 4)/9 = 4/9
+    assert (errors["kappa"], errors["mcc"]) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    # auroc: rewarded steps have 1, 1, 0, the others 0, 0, 1: (2.5 + 2.5 + 1) of 9 pairs, 2/3. A rewarded step with 1
+    # has 5/6 of the others below it, one with 0 has 1/3; likewise the other steps. So the first two episodes add
+    # 2 * (5/6 - 2/3)/3 = 1/9 each, the last 2 * (1/3 - 2/3)/3 = -2/9: error^2 = 3/2 * (1 + 1 + 4)/81 = 1/9
+    assert errors["auroc"] == pytest.approx(1 / 3)
+    judge = row(opened, "judge_discrimination")
+    # 1/3 -+ 4.303 * 2/3, and 2/3 -+ 4.303/3, cut off at what they can be
+    assert (judge["kappa_low"], judge["kappa_high"], judge["mcc_low"], judge["mcc_high"]) == (-1.0, 1.0, -1.0, 1.0)
+    assert (judge["auroc"], judge["auroc_low"], judge["auroc_high"]) == (pytest.approx(2 / 3), 0.0, 1.0)
+
+
+def test_the_area_moves_as_it_does_without_an_episode(lab: Lab) -> None:
+    dice = random.Random(3)
+    plays = [
+        [Turn(round(reward + dice.gauss(luck, 1), 1), reward) for reward in dice.choices([0.0, 1.0], k=8)]
+        for luck in (dice.gauss(0, 0.5) for _ in range(12))
+    ]
+    for number in range(12):
+        lab.add(f"without {number}", explored={0: plays[:number] + plays[number + 1 :]})
+    lab.add("all", explored={0: plays}, pathway="memory")
+    opened = lab.open()
+    areas = [value for (value,) in opened.sql("select auroc from judge_discrimination where cell_id != 'all'").rows()]
+    judge = row(opened, "judge_discrimination", "cell_id = 'all'")
+    # the jackknife itself: 11/12 of the sum of squares; t(11) = 2.201; to first order they are the same
+    reach = 2.201 * (11 * statistics.pvariance(areas)) ** 0.5
+    assert judge["auroc_high"] - judge["auroc"] == pytest.approx(reach, rel=0.1)
+    assert judge["auroc_low"] == pytest.approx(2 * judge["auroc"] - judge["auroc_high"])
+
+
+def test_a_measure_that_is_not_defined_without_some_episode_has_no_interval(lab: Lab) -> None:
+    lab.add(explored={0: [[Turn(1.0, 1.0), Turn(0.0, 1.0)], [Turn(1.0, 0.0)], [Turn(1.0, 1.0)]]})
+    judge = row(lab.open(), "judge_discrimination")
+    # without the first no step is claimed to earn nothing
+    assert judge["mcc"] is not None and (judge["mcc_low"], judge["mcc_high"]) == (None, None)
+    assert judge["instance_count"] == 3
 
 
 def test_a_judge_that_is_always_wrong_is_at_the_other_end(lab: Lab) -> None:

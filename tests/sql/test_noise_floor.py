@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from s3gym.curves import FLOOR_METRICS
 from s3gym.derived import NoiseFloor
-from s3gym.resampling import FLOOR_METRICS, refresh
+from s3gym.resampling import refresh
 from s3gym.warehouse import Warehouse
 from tests.sql.lab import Lab, row
 
