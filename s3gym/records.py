@@ -211,8 +211,8 @@ class Experience(CallFacts):
     checkpoint: int
     """Exploration episodes it rests on."""
     kind: str
-    """``history``, ``memory`` or ``weights``, then what an intervention changed in it, such as ``oracle scores``; or the
-    guide it put in its place, such as ``reference guide``."""
+    """``history``, ``memory`` or ``weights``, then what an intervention changed in it, such as ``oracle scores``,
+    or the guide that it put in its place, such as ``reference guide``."""
     text: str | None
     """The memory text; null for history, which is the steps themselves, and for weights."""
     path: str | None = None

@@ -5,6 +5,7 @@ The same tables give the same bytes: no time of writing, no counter and no order
 
 import base64
 import hashlib
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -70,7 +71,7 @@ def html(page: Page) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     own = (_HERE / "sections" / f"{section.name}.js" for section in page.sections)
-    scripts = [_libraries(), _script(_HERE / "charts.js"), *(_script(path) for path in own if path.exists())]
+    scripts = [drawing_library().result(), _script(_HERE / "charts.js"), *(_script(path) for path in own if path.exists())]
     environment = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("page.html.j2").render(
         header=page.header,
@@ -103,12 +104,21 @@ def _header(warehouse: "Warehouse") -> list[str]:
 
 
 @cache
-def _libraries() -> Markup:
-    """Vega, Vega-Lite and Vega-Embed as one script, from the wheel of vl-convert."""
+def drawing_library() -> Future[Markup]:
+    """Vega, Vega-Lite and Vega-Embed as one script, from the wheel of vl-convert.
+
+    Making it takes seconds and no Python: who calls this early has it when the sections are built.
+    """
     import vl_convert
 
-    # its type stub asks for an argument that it does not need
-    return Markup(vl_convert.javascript_bundle())  # type: ignore[call-arg]
+    def bundled() -> Markup:
+        # its type stub asks for an argument that it does not need
+        return Markup(vl_convert.javascript_bundle())  # type: ignore[call-arg]
+
+    worker = ThreadPoolExecutor(1)
+    bundle = worker.submit(bundled)
+    worker.shutdown(wait=False)
+    return bundle
 
 
 def _script(path: Path) -> Markup:

@@ -27,6 +27,8 @@ def write_report(
 ) -> None:
     """Writes what is asked for, and says where it is."""
     form = form or ("md" if out is not None and out.suffix == ".md" else "html")
+    if form == "html":
+        render.drawing_library()
     selection = Selection(models, games, since)
     out = out or data / f"{'report' if selection == WHOLE else 'report-part'}.{form}"  # a part replaces no whole
     warehouse = Warehouse(data, run_id, materialize=True, selection=selection)

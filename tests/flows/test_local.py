@@ -69,6 +69,7 @@ def test_a_real_model_plays_and_every_call_has_its_facts(played: Path) -> None:
     assert 50 < shortest <= longest <= 500 and 0 < least <= most < 40  # read again, 24 tokens may be a few more
 
 
+@pytest.mark.long
 @needs_smollm2
 def test_a_second_cold_run_in_other_company_answers_the_same(played: Path, tmp_path: Path) -> None:
     local._engines.clear()  # nothing kept of earlier prompts

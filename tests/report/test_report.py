@@ -17,7 +17,7 @@ from s3gym.warehouse import Warehouse
 from tests.report import folder
 
 SECTIONS = "s3gym.report.sections"
-SILENT = {"drift"}
+SILENT = {"drift", "break_location"}
 """Those that are left out of the page while there is nothing to say."""
 
 

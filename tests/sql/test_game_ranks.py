@@ -31,7 +31,8 @@ def test_ties_share_the_mean_of_their_ranks_and_scales_do_not_matter(lab: Lab) -
     assert by_game(warehouse, "snake", "naba", "naba_rank") == {"a": [6, 1], "b": [3, 2.5], "c": [3, 2.5], "d": [0, 4]}
     a, b, d = (row(warehouse, "game_ranks", f"model_id = '{name}'") for name in "abd")
     # a: ranks 1 and 2, standings 1 and 0; b: 2.5 and 1, 0.5 and 1
-    assert (a["game_count"], a["change_game_count"], a["mean_change_rank"], a["mean_change_standing"]) == (2, 2, 1.5, 0.5)
+    assert (a["game_count"], a["change_game_count"]) == (2, 2)
+    assert (a["mean_change_rank"], a["mean_change_standing"]) == (1.5, 0.5)
     assert (b["mean_change_rank"], b["mean_change_standing"], b["mean_naba_rank"]) == (1.75, 0.75, 1.75)
     assert (d["game_count"], d["mean_change_rank"], d["mean_naba_standing"]) == (1, 4.0, 0.0)
 
@@ -86,7 +87,8 @@ def test_what_has_no_valid_curve_has_no_rank_and_takes_none(lab: Lab) -> None:
     lab.add("never started", {0: [None], 3: [None]}, model_id="lost", game="trust")
     warehouse = lab.open()
 
-    assert by_game(warehouse, "snake", "change_rank", "change_rival_count") == {"a": [1, 2], "b": [2, 2], "lost": [None, 0]}
+    ranks = by_game(warehouse, "snake", "change_rank", "change_rival_count")
+    assert ranks == {"a": [1, 2], "b": [2, 2], "lost": [None, 0]}
     lost = row(warehouse, "game_ranks", "model_id = 'lost'")
     assert (lost["game_count"], lost["change_game_count"], lost["mean_change_standing"]) == (2, 0, None)
 

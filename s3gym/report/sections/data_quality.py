@@ -44,8 +44,8 @@ def build(warehouse: "Warehouse") -> str:
     if warehouse.sql(_ORACLE).item():
         parts.append(
             fragments.notice(
-                "Cells with the intervention `oracle_judge` read the verifier's rewards where their own scores stood in "
-                "the experience. They locate a break and are no result of an agent."
+                "Cells with the intervention `oracle_judge` read the verifier's rewards where their own scores stood "
+                "in the experience. They locate a break and are no result of an agent."
             )
         )
     if cells:
