@@ -155,7 +155,10 @@ class Warehouse:
         self.selection = selection
         self.rows = _snapshot(self.data)
         """What counts of each table, by Parquet file."""
+        self._has_few_steps = False
         self.files = {table: [rows.path for rows in found] for table, found in self.rows.items()}
+        with suppress(FileNotFoundError):  # packed meanwhile
+            self._has_few_steps = sum(file.stat().st_size for file in self.files["steps"]) <= _FEW_STEPS
         self._views = read_views()
         self._made: set[str] = set()
         self._kept: set[str] = set()
@@ -347,11 +350,10 @@ class Warehouse:
         """
         times = Counter(wanted)
         kept: list[View] = []
-        has_few_steps = sum(file.stat().st_size for file in self.files["steps"]) <= _FEW_STEPS
         for view in reversed(self._views.values()):
             if not times[view.name] or view.name in self._kept:
                 continue
-            is_worth_keeping = view.is_worth_keeping or (view.name == "stg_steps" and has_few_steps)
+            is_worth_keeping = view.is_worth_keeping or (view.name == "stg_steps" and self._has_few_steps)
             if times[view.name] > 1 and is_worth_keeping:
                 kept.append(view)
                 times[view.name] = 1
