@@ -49,7 +49,7 @@ def pathway_scale(names: Iterable[str]) -> "alt.Scale":
 
 def specification(chart: "alt.TopLevelMixin") -> dict[str, Any]:
     """A chart without its rows; its data are ``alt.NamedData``, to be given by ``figure``."""
-    return {**chart.to_dict(), "config": THEME, "autosize": {"type": "fit-x", "contains": "padding"}}
+    return {**chart.to_dict(validate=False), "config": THEME, "autosize": {"type": "fit-x", "contains": "padding"}}
 
 
 def figure(

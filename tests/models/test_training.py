@@ -502,5 +502,5 @@ def test_what_training_needs_is_told_before_it_begins(module: str, tiny: Path, m
     model = model_named(f"local:{tiny}")
     assert isinstance(model, Trainable)
 
-    with pytest.raises(MissingPackage, match=rf'{module}: pip install "s3gym\[local\]"'):
+    with pytest.raises(MissingPackage, match=rf'{module}: pip install -c constraints.txt "\.\[local\]"'):
         model.training_identity()
