@@ -74,7 +74,11 @@ def html(page: Page) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     own = (_HERE / "sections" / f"{section.name}.js" for section in page.sections)
-    scripts = [drawing_library().result(), _script(_HERE / "charts.js"), *(_script(path) for path in own if path.exists())]
+    scripts = [
+        drawing_library().result(),
+        _script(_HERE / "charts.js"),
+        *(_script(path) for path in own if path.exists()),
+    ]
     environment = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("page.html.j2").render(
         header=page.header,

@@ -99,6 +99,7 @@ def served() -> Iterator[str]:
     process.communicate()
 
 
+@pytest.mark.long
 @needs_smollm2
 @pytest.mark.skipif(not importlib.util.find_spec("xllamacpp"), reason="needs a server: pip install xllamacpp")
 def test_the_same_model_behind_a_server_plays_and_reuses_prompts(served: str, tmp_path: Path) -> None:
